@@ -1,0 +1,1 @@
+"""The actors: thin shells over the rules. None imports another."""

@@ -1,0 +1,123 @@
+"""What actors need from the world, as protocols. Law: async may wait, nothing here names a library.
+
+Every port states what holds when its caller is cancelled. Adapters live in ``models``, ``tools``, ``repo`` and ``store``;
+fakes that obey the same words ship in ``ggactors.testing``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ggactors.protocol.git import (
+        Landing,
+        MainRestored,
+        Merged,
+        MergeFailed,
+        OpenedWorktree,
+        RepositoryFacts,
+        SealBlocked,
+        Sealed,
+        Signature,
+    )
+    from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
+
+
+class ModelFault(Exception):  # noqa: N818 - the field's word for it
+    """A model call that failed. ``retryable`` faults (429, 5xx, transport) are waited out within the run's ceilings (C1)."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retryable: bool = False,
+        auth: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.retryable = retryable
+        self.auth = auth
+        self.retry_after = retry_after
+
+
+class JournalBroken(Exception):  # noqa: N818
+    """The journal could not be written for as long as it is tried (smaller decision 6). Nothing after the last commit counts."""
+
+
+class RepositoryBroken(Exception):  # noqa: N818
+    """The world refused git work: a full disk, a read-only file system, a damaged store. Says what and where."""
+
+
+class Model(Protocol):
+    """A language model serving one agent."""
+
+    label: str
+    """What usage events call it."""
+
+    async def reply(self, request: ModelRequest) -> ModelReply:
+        """Answer one turn. Raises ModelFault. Cancelled: nothing of the answer is kept."""
+
+    def bound(self, request: ModelRequest) -> Usage | None:
+        """Give an upper bound of what ``reply`` to this request may spend, or None when it cannot be known (C3)."""
+
+
+class Journal(Protocol):
+    """The durable record of the run."""
+
+    async def commit(self, stream: str, entries: Sequence[bytes]) -> None:
+        """Append entries to a stream and return once they are durable, in the order asked.
+
+        Raises JournalBroken. Cancelled: the entries may or may not become durable, never a part of them.
+        """
+
+
+class Toolbox(Protocol):
+    """The tools one agent is offered, endings and board waits excepted (the agent serves those itself)."""
+
+    specs: tuple[ToolSpec, ...]
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Carry out one call and answer it, also when it fails or is not offered. Cancelled: no process of it is left."""
+
+    async def close(self) -> None:
+        """Leave no process and no temporary file behind."""
+
+
+class Repository(Protocol):
+    """Git work of one run. All of it is safe to call from many tasks; merges and main's commits are serialised inside.
+
+    Methods raise RepositoryBroken when the world refuses. Cancelled: a step that began in a thread is completed first.
+    """
+
+    facts: RepositoryFacts
+
+    async def open_worktree(self, issue: str) -> OpenedWorktree:
+        """Make the issue's worktree from main's tip (W2), or give back the one it has (W3)."""
+
+    async def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
+        """Commit everything unignored of the issue's worktree on the issue's branch (W4)."""
+
+    async def describe(self, issue: str) -> str:
+        """Say in a line or two what the issue's worktree holds against its base (D5)."""
+
+    async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
+        """Commit what agents rooted in main have changed there, in their name (M6). None when there was nothing."""
+
+    async def guard_main(self) -> MainRestored | None:
+        """Put main's branch back when a command rewound or switched it (M6)."""
+
+    async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
+        """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""
+
+    async def discard(self, issue: str, *, accepted: bool) -> str | None:
+        """Tear the issue's worktree and branch down (W5), saving to a hidden ref what is not in main. Answer that ref."""
+
+    async def land(self) -> Landing:
+        """Move the operator's checkout forward to main's tip, all or nothing (W10)."""
+
+    async def close(self) -> None:
+        """Leave no worktree of the run registered in the operator's repository and no lock behind."""

@@ -1,0 +1,1 @@
+"""The words actors exchange: frozen records without behaviour, one page per actor."""

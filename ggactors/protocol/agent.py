@@ -1,0 +1,99 @@
+"""The agents' page: what an agent is told to be, the letters it takes, the facts of its life."""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+from ggactors.protocol.model import ModelReply, ToolResult  # noqa: TC001 - cattrs needs them at run time
+from ggactors.protocol.values import Kind, Role, Status  # noqa: TC001 - cattrs needs them at run time
+
+
+@frozen(kw_only=True)
+class AgentOrder:
+    """Everything a new agent is made from. ``issue`` is the one it works for; ``workdir`` is where its tools are rooted."""
+
+    id: str
+    profile: str
+    kind: Kind
+    role: Role
+    brief: str
+    workdir: str
+    parent: str | None = None
+    issue: str | None = None
+    branch: str | None = None
+    notes: str = ""
+    """Text for the system prompt that only this agent needs (uncommitted changes of the operator, W11)."""
+
+
+# ---------------------------------------------------------------- letters
+
+
+@frozen(kw_only=True)
+class Wake:
+    """Something an agent waits for may have changed. Carries nothing: the truth is asked for."""
+
+
+@frozen(kw_only=True)
+class Stop:
+    """Wind down at the next turn boundary."""
+
+
+@frozen(kw_only=True)
+class Say:
+    """A text of the operator (or the embedding program) for the agent's next turn. ``sender`` is shown to the model."""
+
+    text: str
+    sender: str = "operator"
+
+
+AgentLetter = Wake | Stop | Say
+
+
+# ---------------------------------------------------------------- facts (journaled)
+
+
+@frozen(kw_only=True)
+class AgentSpawned:
+    """An agent was made from this order."""
+
+    order: AgentOrder
+
+
+@frozen(kw_only=True)
+class ReplyTaken:
+    """A model's reply was taken as turn ``turn`` of an agent."""
+
+    agent: str
+    turn: int
+    reply: ModelReply
+
+
+@frozen(kw_only=True)
+class CallsAnswered:
+    """The calls of a turn were answered, and how the turn was judged."""
+
+    agent: str
+    turn: int
+    results: tuple[ToolResult, ...]
+    outcome: str
+
+
+@frozen(kw_only=True)
+class TextHeard:
+    """A text reached an agent's conversation: an operator's message or the runtime's feedback."""
+
+    agent: str
+    text: str
+
+
+@frozen(kw_only=True)
+class AgentEnded:
+    """An agent came to its end."""
+
+    agent: str
+    status: Status
+    summary: str
+    turns: int
+
+
+AgentFact = AgentSpawned | ReplyTaken | CallsAnswered | TextHeard | AgentEnded

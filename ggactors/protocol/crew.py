@@ -1,0 +1,131 @@
+"""The crew document, frozen (contract section 2): what a run is launched from. Law: values as checked, nothing resolved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from attrs import field, frozen
+
+from ggactors.protocol.values import Scope  # noqa: TC001 - cattrs needs it at run time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PROJECT_MANAGEMENT = "project-management"
+"""The capability that gives a run its board (B1)."""
+
+CAPABILITIES = (
+    PROJECT_MANAGEMENT,
+    "files",
+    "shell",
+    "subagents",
+    "compaction",
+    "responses-as-code",
+    "tasks",
+    "skills",
+    "memories",
+    "mcp",
+)
+"""Every capability id of the contract, this version's and later ones'."""
+
+
+@frozen(kw_only=True)
+class Limits:
+    """The ceilings in force, defaults applied (C2, C3). ``None`` is off. Times in seconds, cost in the prices' currency."""
+
+    max_parallel: int = 4
+    max_turns: int | None = 200
+    max_runtime_secs: float | None = None
+    max_consecutive_errors: int | None = 5
+    max_error_rate: float | None = 0.4
+    error_rate_window: int | None = 50
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+
+@frozen(kw_only=True)
+class ModelSpec:
+    """A model as the crew names it. ``provider`` is ``script`` or ``python`` in this version; ``name`` is the file (and callable)."""
+
+    key: str
+    provider: str
+    name: str
+    options: Mapping[str, Any] = field(factory=dict)
+
+
+@frozen(kw_only=True)
+class RosterEntry:
+    """Another profile this one may call on, for what, and what the caller is told of it (A1)."""
+
+    agent: str
+    scopes: tuple[Scope, ...]
+    description: str = ""
+
+
+@frozen(kw_only=True)
+class BoardGrant:
+    """What one profile with project-management switched on may do on the board (F1)."""
+
+    issue_creation: bool = True
+    reviewers_required: bool = False
+    revise_board: bool = True
+
+
+@frozen(kw_only=True)
+class BoardParams:
+    """The run's board configuration, the same on every profile that writes it (P3)."""
+
+    merge_agent_id: str
+    max_epics: int
+    max_issues: int
+    max_retries: int
+
+
+@frozen(kw_only=True)
+class Profile:
+    """A declared agent. ``capabilities`` lists the ids switched on; ``tools`` is the optional allowlist, the whole grant.
+
+    ``board`` is set when project-management is on; ``shell_env`` names the extra environment variables its commands get.
+    """
+
+    id: str
+    name: str
+    model: ModelSpec
+    root: bool = False
+    instructions: str = ""
+    capabilities: tuple[str, ...] = ()
+    board: BoardGrant | None = None
+    shell_env: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    roster: tuple[RosterEntry, ...] = ()
+
+    def rostered(self, scope: Scope) -> tuple[RosterEntry, ...]:
+        """List the roster entries that carry ``scope``, in document order."""
+        return tuple(entry for entry in self.roster if scope in entry.scopes)
+
+
+@frozen(kw_only=True)
+class Crew:
+    """One capability set, checked and frozen. ``folder`` is what relative paths in it are relative to.
+
+    ``checkout`` is ``private`` or ``inPlace``; ``land`` is ``end``, ``each`` or ``never`` (W8, W10).
+    ``document`` is the document as read, for ``crew.json`` of the run; it never holds a key's value.
+    """
+
+    name: str
+    profiles: tuple[Profile, ...]
+    limits: Limits = Limits()
+    checkout: str = "private"
+    land: str = "end"
+    board: BoardParams | None = None
+    folder: str = "."
+    document: Mapping[str, Any] = field(factory=dict)
+
+    @property
+    def root(self) -> Profile:
+        """Return the one root profile (P4 makes sure there is exactly one)."""
+        return next(profile for profile in self.profiles if profile.root)
+
+    def profile(self, profile_id: str) -> Profile | None:
+        """Return the profile of that id, or None when the crew does not declare it."""
+        return next((profile for profile in self.profiles if profile.id == profile_id), None)

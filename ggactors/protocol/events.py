@@ -1,0 +1,283 @@
+"""The event stream (contract section 4): one frozen record per type, the fields always all there, None where they do not apply.
+
+Law: kept names. Adding a field is fine, renaming one is a breaking change. In JSON the field names are camelCase and the
+record is flat; ``telemetry.jsonl`` does that. ``seq``, ``time`` and ``run`` are stamped by the event bus.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from attrs import frozen
+
+
+@frozen(kw_only=True)
+class Header:
+    """What every event carries: ``seq`` from 1 without a gap, RFC 3339 ``time``, the run, the emitting agent or None."""
+
+    type: ClassVar[str] = ""
+
+    agent: str | None = None
+    seq: int = 0
+    time: str = ""
+    run: str = ""
+
+
+@frozen(kw_only=True)
+class SessionStarted(Header):
+    """A process began to drive the run."""
+
+    type: ClassVar[str] = "session_started"
+
+    crew: str
+    workspace: str
+    version: str
+    resumed: bool
+
+
+@frozen(kw_only=True)
+class AgentSpawned(Header):
+    """An agent was made. ``tools`` are the names offered to its model, endings included."""
+
+    type: ClassVar[str] = "agent_spawned"
+
+    profile: str
+    profile_name: str
+    role: str
+    kind: str
+    parent: str | None = None
+    issue: str | None = None
+    workdir: str
+    branch: str | None = None
+    brief: str
+    tools: tuple[str, ...]
+    operations: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class AgentState(Header):
+    """An agent's state changed. ``waiting_on`` says for what; ``verified`` is None where nothing verifies."""
+
+    type: ClassVar[str] = "agent_state"
+
+    state: str
+    waiting_on: str | None = None
+    status: str | None = None
+    summary: str | None = None
+    verified: bool | None = None
+
+
+@frozen(kw_only=True)
+class AssistantMessage(Header):
+    """The text of a model's reply."""
+
+    type: ClassVar[str] = "assistant_message"
+
+    text: str
+
+
+@frozen(kw_only=True)
+class ToolCalled(Header):
+    """A model called a tool."""
+
+    type: ClassVar[str] = "tool_call"
+
+    call_id: str
+    tool: str
+    args: dict[str, Any]
+
+
+@frozen(kw_only=True)
+class ToolAnswered(Header):
+    """What a call came to: the text the model saw."""
+
+    type: ClassVar[str] = "tool_result"
+
+    call_id: str
+    ok: bool
+    code: str | None = None
+    output: str
+
+
+@frozen(kw_only=True)
+class TurnOutcome(Header):
+    """The one judgement of a turn (C1)."""
+
+    type: ClassVar[str] = "turn_outcome"
+
+    outcome: str
+    error_type: str | None = None
+    consecutive_errors: int
+    turns: int
+
+
+@frozen(kw_only=True)
+class UsageSpent(Header):
+    """Tokens and cost of one model call."""
+
+    type: ClassVar[str] = "usage"
+
+    profile: str
+    model: str
+    input: int
+    cached_input: int
+    output: int
+    reasoning: int
+    cost: float | None = None
+
+
+@frozen(kw_only=True)
+class LimitExceeded(Header):
+    """A ceiling stopped an agent (C2). ``limit`` is the key in ``limits``."""
+
+    type: ClassVar[str] = "limit_exceeded"
+
+    limit: str
+    threshold: float
+    observed: float
+    turns: int
+    window: int | None = None
+
+
+@frozen(kw_only=True)
+class BoardChanged(Header):
+    """The board changed; ``epic`` or ``issue`` is the whole object."""
+
+    type: ClassVar[str] = "board_changed"
+
+    op: str
+    epic: dict[str, Any] | None = None
+    issue: dict[str, Any] | None = None
+    by: str | None = None
+
+
+@frozen(kw_only=True)
+class BoardStalled(Header):
+    """An open issue can never be dispatched; ``blocker`` is the failed one (D6)."""
+
+    type: ClassVar[str] = "board_stalled"
+
+    issue: str
+    blocker: str
+
+
+@frozen(kw_only=True)
+class IssueReview(Header):
+    """A review round ended (R9)."""
+
+    type: ClassVar[str] = "issue_review"
+
+    issue: str
+    round: int
+    verdict: str
+    reviewer: dict[str, Any] | None = None
+    approvals: tuple[dict[str, Any], ...]
+    items: tuple[str, ...]
+    commit: str | None = None
+    empty_change: bool
+    reason: str | None = None
+
+
+@frozen(kw_only=True)
+class WorktreeMerged(Header):
+    """An issue was reconciled, merged or not (W6)."""
+
+    type: ClassVar[str] = "worktree_merged"
+
+    issue: str
+    branch: str | None = None
+    merged: bool
+    commit: str | None = None
+    conflicts: tuple[str, ...]
+    merge_agent: str | None = None
+    one_sided: bool
+    empty_change: bool
+    reason: str | None = None
+    saved_ref: str | None = None
+
+
+@frozen(kw_only=True)
+class CheckoutMoved(Header):
+    """The operator's checkout moved, or was held (W10)."""
+
+    type: ClassVar[str] = "checkout_moved"
+
+    source: str
+    target: str
+    held: tuple[str, ...]
+    reason: str | None = None
+
+
+@frozen(kw_only=True)
+class RetryWait(Header):
+    """A model's passing fault is waited out."""
+
+    type: ClassVar[str] = "retry_wait"
+
+    model: str
+    status: int | None = None
+    wait_secs: float
+    attempt: int
+
+
+@frozen(kw_only=True)
+class Log(Header):
+    """A line for the operator."""
+
+    type: ClassVar[str] = "log"
+
+    level: str
+    message: str
+
+
+@frozen(kw_only=True)
+class SessionSummary(Header):
+    """The account of the run."""
+
+    type: ClassVar[str] = "session_summary"
+
+    status: str
+    exit_code: int
+    summary: str
+    verified: bool | None = None
+    turns: int
+    errors: int
+    usage: dict[str, Any]
+    cost: float | None = None
+    limit_hit: dict[str, Any] | None = None
+    issues: dict[str, str]
+    stalled: tuple[dict[str, Any], ...]
+    agents: int
+    landed: dict[str, Any] | None = None
+
+
+@frozen(kw_only=True)
+class SessionEnded(Header):
+    """The segment is closed."""
+
+    type: ClassVar[str] = "session_ended"
+
+    status: str
+
+
+Event = (
+    SessionStarted
+    | AgentSpawned
+    | AgentState
+    | AssistantMessage
+    | ToolCalled
+    | ToolAnswered
+    | TurnOutcome
+    | UsageSpent
+    | LimitExceeded
+    | BoardChanged
+    | BoardStalled
+    | IssueReview
+    | WorktreeMerged
+    | CheckoutMoved
+    | RetryWait
+    | Log
+    | SessionSummary
+    | SessionEnded
+)
+"""Every event of this version."""

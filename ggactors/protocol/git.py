@@ -1,0 +1,105 @@
+"""What git work is asked for and what it came to. Law: commits and refs are text (hex, full names), paths are text
+decoded with ``surrogateescape`` (a name that is not UTF-8 keeps its bytes).
+"""
+
+from __future__ import annotations
+
+from attrs import frozen
+
+
+@frozen(kw_only=True)
+class Signature:
+    """Who a commit of the runtime names as author: an agent's id and the trailers that locate the work."""
+
+    agent: str
+    issue: str | None = None
+    attempt: int | None = None
+
+
+@frozen(kw_only=True)
+class OpenedWorktree:
+    """An issue's worktree, made or found again. ``base`` is the commit it was made from; ``root`` the folder agents work in
+    (the worktree, or the workspace's subdirectory of it, W11).
+    """
+
+    issue: str
+    path: str
+    root: str
+    branch: str
+    base: str
+    base_ref: str
+
+
+@frozen(kw_only=True)
+class Sealed:
+    """Everything unignored in a worktree is committed: ``commit`` is the tip. ``changed`` counts paths against the base."""
+
+    commit: str
+    changed: int
+    empty: bool
+
+
+@frozen(kw_only=True)
+class SealBlocked:
+    """The work cannot be committed as it stands; the reason is handed to the agent (W4)."""
+
+    reason: str
+
+
+@frozen(kw_only=True)
+class Merged:
+    """The work is in main. ``commit`` is main's tip (the merge commit, or unchanged when there was nothing to merge)."""
+
+    commit: str
+
+
+@frozen(kw_only=True)
+class MergeFailed:
+    """Main is exactly as it was. ``conflicts`` lists the paths; empty when something else stood in the way."""
+
+    reason: str
+    conflicts: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class MainRestored:
+    """A command rewound or switched main's branch: it was put back, what it made is kept under ``saved_ref``."""
+
+    what: str
+    saved_ref: str | None
+
+
+@frozen(kw_only=True)
+class Landing:
+    """What became of the operator's checkout (W10): ``source``/``target`` are the commits before and after (equal when held).
+
+    ``reason`` is None when it moved or nothing had to, else one of ``dirty``, ``diverged``, ``detached``,
+    ``branch-elsewhere``, ``operation-in-progress``, ``write-failed``; ``held`` the paths in the way; ``branch`` and
+    ``repository`` say where the work lies.
+    """
+
+    source: str
+    target: str
+    held: tuple[str, ...] = ()
+    reason: str | None = None
+    detail: str = ""
+
+
+@frozen(kw_only=True)
+class RepositoryFacts:
+    """What a run should know of the workspace it was opened on (W1, W11)."""
+
+    main: str
+    """The main workspace: the top folder of its worktree."""
+    root: str
+    """Where agents rooted in main work (W11: the same subdirectory)."""
+    base: str
+    """The commit the run starts from."""
+    branch: str
+    """The branch main is on."""
+    repository: str
+    """The git directory that holds the run's branches, for the git commands told to the operator."""
+    dirty: tuple[str, ...] = ()
+    """The operator's uncommitted paths, left alone (W11)."""
+    notes: tuple[str, ...] = ()
+    """What the operator should be told: a baseline was made, landing will be held, …"""

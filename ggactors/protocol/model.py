@@ -1,0 +1,85 @@
+"""What passes between an agent and its model. Law: plain values, the same shape for every provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+
+
+@frozen(kw_only=True)
+class ToolSpec:
+    """A tool as it is offered to a model: name, one description, JSON schema of its arguments."""
+
+    name: str
+    description: str
+    schema: dict[str, Any]
+
+
+@frozen(kw_only=True)
+class ToolCall:
+    """One call in a model's reply. ``args`` is what the model sent, unchecked."""
+
+    id: str
+    tool: str
+    args: dict[str, Any]
+
+
+@frozen(kw_only=True)
+class ToolResult:
+    """What a call came to: the text the model sees. ``code`` is set when the call was refused or failed."""
+
+    call_id: str
+    tool: str
+    ok: bool
+    output: str
+    code: str | None = None
+
+
+@frozen(kw_only=True)
+class Message:
+    """One message of the conversation. ``role``: system, user, assistant or tool (then ``results`` holds the answers)."""
+
+    role: str
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    results: tuple[ToolResult, ...] = ()
+
+
+@frozen(kw_only=True)
+class Usage:
+    """Tokens of one call, classes apart, and its cost (None where the model has no price)."""
+
+    input: int = 0
+    cached_input: int = 0
+    output: int = 0
+    reasoning: int = 0
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Count what ``maxTokens`` counts: input and output together."""
+        return self.input + self.output
+
+
+@frozen(kw_only=True)
+class ModelRequest:
+    """One turn's question. ``turn`` counts from 1; ``attempt`` from 1 inside the turn."""
+
+    agent: str
+    profile: str
+    role: str
+    issue: str | None
+    turn: int
+    attempt: int
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+
+
+@frozen(kw_only=True)
+class ModelReply:
+    """One answer of a model."""
+
+    text: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    usage: Usage = field(factory=Usage)

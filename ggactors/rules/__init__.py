@@ -1,0 +1,1 @@
+"""Decisions as pure functions: no trio, no clock, no disk, no randomness."""

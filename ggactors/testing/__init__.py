@@ -1,0 +1,1 @@
+"""The test kit, shipped with the product."""
