@@ -23,6 +23,15 @@ if TYPE_CHECKING:
         Signature,
     )
     from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
+    from ggactors.protocol.values import Problem
+
+
+class LaunchRefused(Exception):  # noqa: N818 - a public name of the contract
+    """A run that cannot be launched: ``problems`` names every reason, each with its path and remedy (P2)."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(str(problem) for problem in problems))
+        self.problems = tuple(problems)
 
 
 class ModelFault(Exception):  # noqa: N818 - the field's word for it
