@@ -45,7 +45,7 @@ class Limits:
 
 @frozen(kw_only=True)
 class ModelSpec:
-    """A model as the crew names it. ``provider`` is ``script`` or ``python`` in this version; ``name`` is the file (and callable)."""
+    """A model as the crew names it. ``provider`` is ``script`` or ``python`` in this version;."""
 
     key: str
     provider: str
