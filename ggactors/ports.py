@@ -83,6 +83,9 @@ class Journal(Protocol):
         Raises JournalBroken. Cancelled: the entries may or may not become durable, never a part of them.
         """
 
+    def append(self, stream: str, entries: Sequence[bytes]) -> None:
+        """Hand entries over without waiting: durable with, and ordered before, anything committed later."""
+
 
 class Toolbox(Protocol):
     """The tools one agent is offered, endings and board waits excepted (the agent serves those itself)."""
@@ -91,6 +94,9 @@ class Toolbox(Protocol):
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call and answer it, also when it fails or is not offered. Cancelled: no process of it is left."""
+
+    def touches_tree(self, tool: str) -> bool:
+        """Tell whether a tool reads or writes the agent's working tree (M6)."""
 
     async def close(self) -> None:
         """Leave no process and no temporary file behind."""

@@ -25,6 +25,31 @@ class AgentOrder:
     """Text for the system prompt that only this agent needs (uncommitted changes of the operator, W11)."""
 
 
+# ---------------------------------------------------------------- endings (E1)
+
+
+@frozen(kw_only=True)
+class Finished:
+    """A standard agent says its work is done, and what it did."""
+
+    summary: str
+
+
+@frozen(kw_only=True)
+class Approved:
+    """A reviewer approves the commit it saw."""
+
+
+@frozen(kw_only=True)
+class ChangesRequested:
+    """A reviewer asks for these changes; trimmed, none blank, at least one (E5)."""
+
+    items: tuple[str, ...]
+
+
+Ending = Finished | Approved | ChangesRequested
+
+
 # ---------------------------------------------------------------- letters
 
 

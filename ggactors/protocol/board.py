@@ -173,6 +173,13 @@ class ReadWait:
 
 
 @frozen(kw_only=True)
+class AskWaits:
+    """Ask which of an agent's waits still hold it (S5); asked without a slot, after a Wake. Answer: WaitsPending."""
+
+    by: str
+
+
+@frozen(kw_only=True)
 class DropWaits:
     """Forget every wait of an agent that ended. Answer: Done."""
 
@@ -268,6 +275,7 @@ AgentLetter = (
     | ReadBoard
     | WaitForIssue
     | ReadWait
+    | AskWaits
     | DropWaits
 )
 RuntimeLetter = (
@@ -290,6 +298,13 @@ class WaitSettled:
 
     issue: str
     state: IssueState
+
+
+@frozen(kw_only=True)
+class WaitsPending:
+    """The issues an agent waits for that are not settled: not terminal, not removed, no dead end, no defect."""
+
+    issues: tuple[str, ...]
 
 
 @frozen(kw_only=True)
@@ -550,6 +565,7 @@ BoardAnswer = (
     | IssuePicture
     | BoardPicture
     | WaitSettled
+    | WaitsPending
     | WaitBegan
     | Done
     | ReadyList
