@@ -1,0 +1,99 @@
+"""Keep the values of keys out of every text that is stored (smaller decision 4).
+
+Law: a value is replaced wherever it stands in clear, also when it arrives cut into pieces; where two values could match at
+one place the longer wins. Values shorter than six characters are left alone: masking ``on`` or ``1`` would shred texts.
+Encoded forms of a value (base64, URL escapes) are not recognised.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Plain = TypeVar("Plain")
+
+SHORTEST = 6
+"""The fewest characters a value must have to be masked."""
+
+
+class Mask:
+    """Replaces each value of a mapping from variable name to value by ``[masked:NAME]``."""
+
+    def __init__(self, values: Mapping[str, str] | None = None) -> None:
+        kept = {value: name for name, value in (values or {}).items() if len(value) >= SHORTEST}
+        ordered = sorted(kept, key=len, reverse=True)
+        self._names = kept
+        self._text = re.compile("|".join(map(re.escape, ordered))) if ordered else None
+        coded = {value.encode("utf-8", "surrogateescape"): name for value, name in kept.items()}
+        self._coded = coded
+        ordered_bytes = sorted(coded, key=len, reverse=True)
+        self._bytes = re.compile(b"|".join(map(re.escape, ordered_bytes))) if ordered_bytes else None
+        self._longest = max(map(len, ordered_bytes), default=0)
+
+    def text(self, text: str) -> str:
+        """Mask a whole text."""
+        if self._text is None:
+            return text
+        return self._text.sub(lambda found: f"[masked:{self._names[found[0]]}]", text)
+
+    def value(self, value: Plain) -> Plain:
+        """Mask every text inside a plain JSON-like value; keys of mappings are left alone."""
+        return value if self._text is None else cast("Plain", self._inside(value))
+
+    def _inside(self, value: object) -> object:
+        match value:
+            case str():
+                return self.text(value)
+            case dict():
+                return {key: self._inside(item) for key, item in value.items()}
+            case list():
+                return [self._inside(item) for item in value]
+            case tuple():
+                return tuple(self._inside(item) for item in value)
+            case _:
+                return value
+
+    def stream(self) -> MaskStream:
+        """Begin masking bytes that arrive in pieces."""
+        return MaskStream(self._bytes, self._coded, self._longest)
+
+
+class MaskStream:
+    """Masks a stream of bytes. It holds back as many as could be the beginning of a value, so call ``finish`` at the end."""
+
+    def __init__(self, pattern: re.Pattern[bytes] | None, names: Mapping[bytes, str], longest: int) -> None:
+        self._pattern = pattern
+        self._names = names
+        self._hold = max(longest - 1, 0)
+        self._held = b""
+
+    def feed(self, piece: bytes) -> bytes:
+        """Take a piece and give back what can be passed on."""
+        if self._pattern is None:
+            return piece
+        return self._pass(self._held + piece, self._hold)
+
+    def finish(self) -> bytes:
+        """Give back what was held."""
+        if self._pattern is None:
+            return b""
+        return self._pass(self._held, 0)
+
+    def _pass(self, piece: bytes, hold: int) -> bytes:
+        # A match that begins before ``safe`` is whole, and no longer value can still be arriving at its place.
+        safe = len(piece) - hold
+        out: list[bytes] = []
+        at = 0
+        assert self._pattern is not None
+        for found in self._pattern.finditer(piece):
+            if found.start() >= safe:
+                break
+            out += (piece[at : found.start()], b"[masked:%b]" % self._names[found[0]].encode())
+            at = found.end()
+        end = max(at, safe, 0)
+        out.append(piece[at:end])
+        self._held = piece[end:]
+        return b"".join(out)
