@@ -94,6 +94,15 @@ class SqliteJournal:
         if self._broken is not None:
             raise JournalBroken(self._broken)
 
+    def append(self, stream: str, entries: Sequence[bytes]) -> None:
+        """Hand entries over without waiting: durable with, and ordered before, anything committed later.
+
+        Raises JournalBroken.
+        """
+        self._admit(self._gathering.rows, stream, entries)
+        if self._under_way is None:
+            self._start_if_idle()
+
     def _admit(self, rows: list[Row], stream: str, entries: Sequence[bytes]) -> None:
         if self._broken is not None:
             raise JournalBroken(self._broken)
