@@ -45,12 +45,16 @@ class Limits:
 
 @frozen(kw_only=True)
 class ModelSpec:
-    """A model as the crew names it. ``provider`` is ``script`` or ``python`` in this version;."""
+    """A model as the crew names it. ``provider`` is ``script`` or ``python`` in this version.
+
+    ``key`` is its key under ``models``, or the whole ``provider/name`` of a direct one; ``path`` is where the document names it.
+    """
 
     key: str
     provider: str
     name: str
     options: Mapping[str, Any] = field(factory=dict)
+    path: str = ""
 
 
 @frozen(kw_only=True)
@@ -109,6 +113,7 @@ class Crew:
     """One capability set, checked and frozen. ``folder`` is what relative paths in it are relative to.
 
     ``checkout`` is ``private`` or ``inPlace``; ``land`` is ``end``, ``each`` or ``never`` (W8, W10).
+    ``models`` lists every model the document names, in use or not.
     ``document`` is the document as read, for ``crew.json`` of the run; it never holds a key's value.
     """
 
@@ -118,6 +123,7 @@ class Crew:
     checkout: str = "private"
     land: str = "end"
     board: BoardParams | None = None
+    models: tuple[ModelSpec, ...] = ()
     folder: str = "."
     document: Mapping[str, Any] = field(factory=dict)
 

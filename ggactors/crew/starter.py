@@ -1,0 +1,6 @@
+"""What ``ggactors init`` writes."""
+
+
+def starter_crew() -> dict[str, str]:
+    """Write."""
+    return {}

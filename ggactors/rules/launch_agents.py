@@ -1,0 +1,158 @@
+"""Launch checks of one profile (contract section 2, A1). Law: what could be read is kept, for the checks between profiles."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from ggactors.protocol.crew import ModelSpec, Profile, RosterEntry
+from ggactors.protocol.values import Scope
+from ggactors.rules.launch_capabilities import Capabilities, read_capabilities
+from ggactors.rules.launch_hooks import read_hooks
+from ggactors.rules.launch_models import read_reference
+from ggactors.rules.launch_tools import read_operations, read_tools
+from ggactors.rules.shape import Place, Table, each, flag, identity, one_of, shown, text, whole, words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KEYS = (
+    "id",
+    "name",
+    "root",
+    "model",
+    "instructions",
+    "capabilities",
+    "roster",
+    "tools",
+    "operations",
+    "hooks",
+    "stuckDetection",
+)
+
+_HINTS = {"modelId": "write it as model", "subagents": "write it as roster", "prompt": "write it as instructions"}
+_ROSTER_HINTS = {"agentId": "write it as agent", "scope": "write it as scopes, a list"}
+
+SCOPES = tuple(scope.value for scope in Scope)
+
+
+@frozen(kw_only=True)
+class RosterDraft:
+    """A roster entry as far as it could be read, and where it stands."""
+
+    agent: str | None
+    scopes: tuple[Scope, ...]
+    description: str
+    place: Place
+
+
+@frozen(kw_only=True)
+class ProfileDraft:
+    """A profile as far as it could be read, and where it stands."""
+
+    place: Place
+    id: str | None
+    name: str | None
+    root: bool
+    model: ModelSpec | None
+    instructions: str
+    capabilities: Capabilities
+    tools: tuple[str, ...] | None
+    roster: tuple[RosterDraft, ...]
+
+    @property
+    def files_issues(self) -> bool:
+        """Tell whether this profile can create issues: the capability, the feature and the allowlist all let it (F1)."""
+        board = self.capabilities.board
+        return board is not None and board.grant.issue_creation and (self.tools is None or "create_issue" in self.tools)
+
+    def scope_listed(self, scope: Scope) -> bool:
+        """Tell whether some roster entry carries ``scope``."""
+        return any(scope in entry.scopes for entry in self.roster)
+
+
+def read_profile(place: Place, models: Mapping[str, ModelSpec | None]) -> ProfileDraft:
+    """Read one profile; every wrong or unknown value of it is reported."""
+    table = Table(
+        place,
+        KEYS,
+        hints=_HINTS,
+    )
+    if "hooks" in table:
+        read_hooks(table.at("hooks"), run_level=False)
+    if "operations" in table:
+        read_operations(table.at("operations"))
+    if "stuckDetection" in table:
+        read_stuck_detection(table.at("stuckDetection"))
+    return ProfileDraft(
+        place=place,
+        id=table.need("id", identity, "give the agent an id such as 'coder'"),
+        name=table.read("name", words),
+        root=table.read("root", flag) is True,
+        model=table.need("model", lambda at: read_reference(at, models), "name a key of models, or provider/name"),
+        instructions=table.read("instructions", text) or "",
+        capabilities=table.read("capabilities", read_capabilities) or Capabilities(),
+        tools=table.read("tools", read_tools),
+        roster=table.read("roster", _read_roster) or (),
+    )
+
+
+def _read_roster(place: Place) -> tuple[RosterDraft, ...]:
+    if not isinstance(place.value, list):
+        place.wrong(
+            f"must be a list of roster entries, is {shown(place.value)}",
+            'write [{"agent": "coder", "scopes": ["implementer"]}]',
+        )
+        return ()
+    return tuple(_read_entry(place.at(index)) for index in range(len(place.value)))
+
+
+def _read_entry(place: Place) -> RosterDraft:
+    table = Table(
+        place,
+        ("agent", "scopes", "description"),
+        hints=_ROSTER_HINTS,
+    )
+    agent = table.need("agent", identity, "name the profile")
+    scope = one_of(SCOPES, "scopes")
+    remedy = f"list at least one of {', '.join(SCOPES)}"
+    scopes = table.need("scopes", each(scope, noun="scopes", unique=True), remedy)
+    if table.values.get("scopes") == []:
+        table.at("scopes").wrong("names no scope", remedy)
+    description = table.read("description", text) or ""
+    return RosterDraft(
+        agent=agent, scopes=tuple(Scope(name) for name in scopes or ()), description=description, place=place
+    )
+
+
+def read_stuck_detection(place: Place) -> None:
+    """Check ``stuckDetection`` for shape; the detection itself is of a later version."""
+    table = Table(place, ("enabled", "repeatThreshold", "maxNudges"))
+    table.read("enabled", flag)
+    table.read("repeatThreshold", whole(2))
+    table.read("maxNudges", whole(0))
+    place.wrong("'stuckDetection' is not in this version", "remove it")
+
+
+def frozen_profile(draft: ProfileDraft) -> Profile:
+    """Freeze a draft nothing is wrong with."""
+    assert draft.id is not None
+    assert draft.model is not None
+    board = draft.capabilities.board
+    return Profile(
+        id=draft.id,
+        name=draft.name or draft.id,
+        model=draft.model,
+        root=draft.root,
+        instructions=draft.instructions,
+        capabilities=draft.capabilities.on,
+        board=board.grant if board else None,
+        shell_env=draft.capabilities.shell_env,
+        tools=draft.tools,
+        roster=tuple(
+            RosterEntry(agent=entry.agent, scopes=entry.scopes, description=entry.description)
+            for entry in draft.roster
+            if entry.agent is not None
+        ),
+    )

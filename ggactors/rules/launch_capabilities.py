@@ -1,0 +1,156 @@
+"""Launch checks of one profile's capabilities (P1, F1). Law: of a disabled one only what is written is checked."""
+
+from __future__ import annotations
+
+from attrs import field, frozen
+
+from ggactors.protocol.crew import CAPABILITIES, PROJECT_MANAGEMENT, BoardGrant
+from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole
+
+HERE = (PROJECT_MANAGEMENT, "files", "shell")
+"""Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
+
+LANGUAGES = ("python", "javascript", "typescript")
+
+RUN_PARAMS = ("mergeAgentId", "maxEpics", "maxIssues", "maxRetries")
+"""Params of project-management that configure the run, not the profile (P3)."""
+
+
+@frozen(kw_only=True)
+class BoardDraft:
+    """Project-management as one profile writes it: the run's params that could be read, the profile's grant, the params' place."""
+
+    params: dict[str, str | int]
+    grant: BoardGrant
+    place: Place
+
+
+@frozen(kw_only=True)
+class Capabilities:
+    """One profile's capabilities: the ids that are on, in document order, and what two of them configure."""
+
+    on: tuple[str, ...] = ()
+    board: BoardDraft | None = None
+    shell_env: tuple[str, ...] = ()
+    named: frozenset[str] = field(factory=frozenset)
+
+
+def read_capabilities(place: Place) -> Capabilities:
+    """Read the list; every entry is checked, also a second one of the same id."""
+    if not isinstance(place.value, list):
+        place.wrong(
+            f"must be a list of capabilities, is {shown(place.value)}", 'write a list such as [{"id": "files"}]'
+        )
+        return Capabilities()
+    on: list[str] = []
+    named: set[str] = set()
+    board: BoardDraft | None = None
+    env: tuple[str, ...] = ()
+    for index in range(len(place.value)):
+        entry = place.at(index)
+        table = Table(entry, ("id", "enabled", "params", "features"))
+        if not table.opened:
+            continue
+        capability = table.need("id", one_of(CAPABILITIES, "capabilities"), "name the capability")
+        enabled = table.read("enabled", flag) if "enabled" in table else True
+        if capability is None:
+            _loose(table)
+            continue
+        if capability in named:
+            table.at("id").wrong(f"{capability!r} is declared twice on this agent", "keep one of the two")
+        draft, names = _read_one(capability, table, enabled=enabled is not False)
+        if capability not in named and enabled is True:
+            on.append(capability)
+            board, env = (draft or board), (names or env)
+        named.add(capability)
+    return Capabilities(on=tuple(on), board=board, shell_env=env, named=frozenset(named))
+
+
+def _read_one(capability: str, table: Table, *, enabled: bool) -> tuple[BoardDraft | None, tuple[str, ...]]:
+    """Check params and features of one capability; refuse it when it is on and of a later version."""
+    board: BoardDraft | None = None
+    names: tuple[str, ...] = ()
+    match capability:
+        case "project-management":
+            board = _board(table, enabled=enabled)
+        case "files":
+            _none_of(table, "params")
+        case "shell":
+            names = (
+                _part(table, "params", ("env",)).read("env", each(variable, noun="variable names", unique=True)) or ()
+            )
+        case "subagents":
+            _part(table, "params", ("maxDepth",)).need("maxDepth", whole(1), "write how deep, such as 3", when=enabled)
+        case "responses-as-code":
+            _code(_part(table, "params", ("language", "timeoutSecs", "maxMemoryBytes")), enabled=enabled)
+        case _:
+            _loose(table)
+    if capability in (*HERE, "subagents", "responses-as-code") and capability != PROJECT_MANAGEMENT:
+        _none_of(table, "features")
+    if enabled and capability not in HERE:
+        table.at("id").wrong(f"capability {capability!r} is not in this version", "remove it, or write enabled: false")
+    return board, names
+
+
+def _part(table: Table, key: str, known: tuple[str, ...], hints: dict[str, str] | None = None) -> Table:
+    """Open ``params`` or ``features``; an absent one is an empty one."""
+    place = table.at(key)
+    return Table(Place({}, place.path, place.found) if key not in table else place, known, hints=hints)
+
+
+def _none_of(table: Table, key: str) -> None:
+    _part(table, key, ())
+
+
+def _loose(table: Table) -> None:
+    """Check what can be checked where the keys are not known yet: params and features are objects."""
+    for key in table.only(("params", "features")):
+        if not isinstance(table.values[key], dict):
+            table.at(key).wrong(
+                f"must be an object, is {shown(table.values[key])}", "write an object (a table in TOML)"
+            )
+
+
+def _code(params: Table, *, enabled: bool) -> None:
+    params.need("language", one_of(LANGUAGES, "languages"), f"write one of {', '.join(LANGUAGES)}", when=enabled)
+    params.read("timeoutSecs", number(above=0))
+    params.read("maxMemoryBytes", whole(1))
+
+
+def _board(table: Table, *, enabled: bool) -> BoardDraft:
+    params = _part(
+        table,
+        "params",
+        (*RUN_PARAMS, "reviewers"),
+        hints={
+            "issueCreation": "it is a feature: move it under features",
+            "reviseBoard": "it is a feature: move it under features",
+            "reviewersRequired": "write it as reviewers",
+        },
+    )
+    features = _part(
+        table,
+        "features",
+        ("issueCreation", "reviseBoard"),
+        hints={
+            "reviewers": "it is a param: move it under params",
+            "reviewersRequired": "it is a param: write params.reviewers",
+        },
+    )
+    counts = {
+        "maxEpics": (whole(1), "write how many epics the board may hold, such as 50"),
+        "maxIssues": (whole(1), "write how many issues the board may hold, such as 2000"),
+        "maxRetries": (whole(0), "write how often a failed attempt is dispatched again, such as 1; 0 is one attempt"),
+    }
+    remedy = "name the profile that resolves merge conflicts; it needs the shell capability"
+    values: dict[str, str | int | None] = {"mergeAgentId": params.need("mergeAgentId", identity, remedy, when=enabled)}
+    for key, (reader, remedy) in counts.items():
+        values[key] = params.need(key, reader, remedy, when=enabled)
+    reviewers = params.read("reviewers", flag)
+    creation = features.read("issueCreation", flag)
+    revise = features.read("reviseBoard", flag)
+    grant = BoardGrant(
+        issue_creation=creation is not False, reviewers_required=reviewers is True, revise_board=revise is not False
+    )
+    read = {key: value for key, value in values.items() if value is not None}
+    return BoardDraft(params=read, grant=grant, place=params.place)

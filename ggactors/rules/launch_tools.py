@@ -1,0 +1,111 @@
+"""Launch checks of the allowlists (contract sections 2 and 6). Law: a name a profile does not offer is inert.
+
+Ending calls, ``wait_for_issue``, ``set_issue_blocked_by`` and ``read_board`` may stand in ``tools`` and change nothing there: an
+allowlist neither grants nor withholds them (E3, Q6).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ggactors.protocol.values import Problem
+from ggactors.rules.shape import Place, each, shown, suggestion, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ENDINGS = ("finish", "approve", "request_changes")
+
+TOOLS = (
+    "create_epic",
+    "create_issue",
+    "update_issue",
+    "set_issue_blocked_by",
+    "remove_epic",
+    "remove_issue",
+    "wait_for_issue",
+    "read_board",
+    "read_file",
+    "write_file",
+    "edit_file",
+    "list_dir",
+    "search_files",
+    "shell",
+    "spawn_subagent",
+    "wait_for_subagents",
+    "send_message",
+    *ENDINGS,
+    "submit_program",
+)
+
+OPERATIONS = (
+    *(f"files.{name}" for name in ("read_file", "write_file", "edit_file", "list_dir", "search_files")),
+    "shell.run",
+    *(f"board.{name}" for name in TOOLS[:8]),
+    *(f"delegation.{name}" for name in ("spawn_subagent", "wait_for_subagents", "send_message")),
+    *(f"session.{name}" for name in ENDINGS),
+    *(f"views.{name}" for name in ("open_text", "open_file", "close", "current")),
+    "docs.search",
+    "docs.open",
+)
+
+OPEN_MODULES = ("tasks", "skills", "memories")
+"""Modules whose functions come with their capability; here only the module is known."""
+
+
+def read_tools(place: Place) -> tuple[str, ...] | None:
+    """Read ``tools``: names of the contract's tools, each once."""
+    return each(_tool, noun="tool names", unique=True)(place)
+
+
+def _tool(place: Place) -> str | None:
+    value = text(place)
+    if value is None or value in TOOLS:
+        return value
+    if _is_operation(value):
+        place.wrong(f"{shown(value)} is an operation of code mode, not a tool", "it belongs under operations")
+    else:
+        place.wrong(f"no such tool: {shown(value)}", suggestion(value, TOOLS, "tools"))
+    return None
+
+
+def read_operations(place: Place) -> None:
+    """Check ``operations`` for shape; code mode itself is of a later version."""
+    each(_operation, noun="operation ids", unique=True)(place)
+    place.wrong("'operations' is not in this version", "remove it; tools is the allowlist of a tool-calling agent")
+
+
+def _operation(place: Place) -> str | None:
+    value = text(place)
+    if value is None or _is_operation(value):
+        return value
+    if value in TOOLS:
+        place.wrong(f"{shown(value)} is a tool, not an operation", "it belongs under tools")
+    else:
+        place.wrong(f"no such operation: {shown(value)}", suggestion(value, OPERATIONS, "operations"))
+    return None
+
+
+def _is_operation(name: str) -> bool:
+    module, dot, function = name.partition(".")
+    return name in OPERATIONS or (module in OPEN_MODULES and bool(dot) and function.isidentifier())
+
+
+def check_foreign_tools(names: Iterable[str]) -> list[Problem]:
+    """Check the names of tools of another source (an embedding program's, a server's): none may be one of ours, or twice (P4)."""
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for name in names:
+        path = f"tools.{name}"
+        if name in ENDINGS:
+            problems.append(
+                Problem(path=path, what="is named like an ending of a session", remedy="give the tool another name")
+            )
+        elif name in TOOLS:
+            problems.append(
+                Problem(path=path, what="is named like a tool of ggactors", remedy="give the tool another name")
+            )
+        elif name in seen:
+            problems.append(Problem(path=path, what="is the name of two tools", remedy="give one of them another name"))
+        seen.add(name)
+    return problems
