@@ -307,8 +307,12 @@ def _is_word(kind: Kind) -> bool:
     return isinstance(kind, type) and issubclass(kind, StrEnum)
 
 
+def _origin(kind: Kind) -> Any:
+    return get_origin(kind)
+
+
 def _is_union(kind: Kind) -> bool:
-    return isinstance(kind, UnionType) or get_origin(kind) is Union
+    return isinstance(kind, UnionType) or _origin(kind) is Union
 
 
 def _is_optional(kind: Kind) -> bool:
@@ -322,11 +326,11 @@ def _is_choice(kind: Kind) -> bool:
 def _is_row(kind: Kind) -> bool:
     """Tell ``tuple[X, ...]`` and ``list[X]``."""
     args = get_args(kind)
-    return get_origin(kind) is list or (get_origin(kind) is tuple and len(args) == 2 and args[1] is Ellipsis)
+    return _origin(kind) is list or (_origin(kind) is tuple and len(args) == 2 and args[1] is Ellipsis)
 
 
 def _is_table(kind: Kind) -> bool:
-    return get_origin(kind) in (dict, Mapping)
+    return _origin(kind) in (dict, Mapping)
 
 
 def _is_plain(kind: Kind) -> bool:
@@ -396,7 +400,7 @@ def _optional_in(converter: Converter, union: Kind) -> Callable[[Any, Any], Any]
 
 
 def _row_in(converter: Converter, kind: Kind) -> Callable[[Any, Any], Any]:
-    made: Callable[[Any], Any] = get_origin(kind) or list
+    made: Callable[[Any], Any] = _origin(kind)
     of = get_args(kind)[0]
     inner = converter.get_structure_hook(of)
 

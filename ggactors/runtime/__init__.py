@@ -1,0 +1,1 @@
+"""The kernel: mailboxes, actors, slots, locks, the event bus, clocks. Law: it knows nothing of boards, agents or git."""
