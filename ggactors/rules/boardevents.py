@@ -1,0 +1,171 @@
+"""Facts told to the outside: board events (contract section 4), and pictures as plain JSON values.
+
+Law: pure. ``events_of`` is called right after its fact was applied, before the next one is, so that each event shows the object
+as that fact left it. Every change of a state is one ``board_changed``; waits and the stop of dispatch are no change of the board.
+
+``op`` of ``board_changed``, and what it shows:
+
+=========================  ============================================================================================
+``create_epic``            the new epic
+``remove_epic``            the removed epic, then one ``ungroup`` for each issue it held
+``ungroup``                an issue that lost its epic by that
+``create_issue``           the new issue
+``update_issue``           an issue whose texts or epic were changed
+``revive_issue``           an issue set to open again
+``set_issue_blocked_by``   an issue with its new blockers
+``remove_issue``           the removed issue as it last stood, then one ``drop_blocker`` for each issue it blocked
+``drop_blocker``           an issue that lost a blocker by that
+``start``                  an issue assigned to a new agent: in progress, ``attempts`` one higher
+``retry_wait``             an issue whose agent ended without finishing it: in progress, waiting for another agent
+``park``                   the same, but nobody is sent until the run is resumed
+``hand_back``              an issue whose agent finished: in review
+``accept``                 an issue in review that joined the merge queue
+``done``                   an issue whose work is in main
+``fail``                   an issue that failed, with its ``reason``
+=========================  ============================================================================================
+
+``by`` is the agent whose call or ending it was; None where the runtime acted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+from ggactors.protocol import board as page
+from ggactors.protocol.events import BoardChanged, BoardStalled, IssueReview
+from ggactors.rules.boardstate import failed_blocker, picture_of, picture_of_epic
+
+if TYPE_CHECKING:
+    from ggactors.protocol.board import BoardPicture, EpicPicture, IssueFailed, IssuePicture
+    from ggactors.rules.boardapply import Change
+    from ggactors.rules.boardstate import Board
+
+BoardEvent = BoardChanged | BoardStalled | IssueReview
+
+
+def events_of(board: Board, change: Change) -> tuple[BoardEvent, ...]:
+    """Translate one applied fact: what changed, then the issues that are newly stalled by it (D6)."""
+    known: dict[str, str] = {}
+    stalls = [
+        BoardStalled(issue=issue_id, blocker=failed_blocker(board, issue_id, known)) for issue_id in change.stalled
+    ]
+    return (*_changes(board, change), *stalls)
+
+
+def _changes(board: Board, change: Change) -> tuple[BoardEvent, ...]:  # noqa: C901 - one line a fact
+    fact = change.fact
+    match fact:
+        case page.EpicCreated():
+            return (_epic("create_epic", picture_of_epic(board.epics[fact.epic]), fact.by),)
+        case page.EpicRemoved():
+            assert isinstance(change.gone, page.EpicPicture)
+            return (_epic("remove_epic", change.gone, fact.by), *_beside(board, change, "ungroup", fact.by))
+        case page.IssueFiled():
+            return (_issue(board, "create_issue", fact.issue, fact.by),)
+        case page.IssueRevised():
+            return (_issue(board, "update_issue", fact.issue, fact.by),)
+        case page.IssueRevived():
+            return (_issue(board, "revive_issue", fact.issue, fact.by),)
+        case page.BlockersSet():
+            return (_issue(board, "set_issue_blocked_by", fact.issue, fact.by),)
+        case page.IssueRemoved():
+            assert isinstance(change.gone, page.IssuePicture)
+            gone = BoardChanged(op="remove_issue", issue=summary_dict(change.gone), by=fact.by)
+            return (gone, *_beside(board, change, "drop_blocker", fact.by))
+        case page.IssueStarted():
+            return (_issue(board, "start", fact.issue, None),)
+        case page.AttemptEnded():
+            return (_issue(board, "park" if fact.parked else "retry_wait", fact.issue, fact.agent),)
+        case page.IssueHandedBack():
+            return (_issue(board, "hand_back", fact.issue, fact.agent),)
+        case page.IssueAccepted():
+            return (_issue(board, "accept", fact.issue, None),)
+        case page.IssueMerged():
+            return (_issue(board, "done", fact.issue, None),)
+        case page.IssueFailed():
+            return (*_review_not_held(board, change, fact), _issue(board, "fail", fact.issue, None))
+        case page.WaitBegan() | page.WaitEnded() | page.DispatchStopped():
+            return ()
+        case _:
+            assert_never(fact)
+
+
+def _review_not_held(board: Board, change: Change, fact: IssueFailed) -> tuple[BoardEvent, ...]:
+    """Say that a review was not held, when that is why an issue in review failed: its merge was not yet due (R7, R9)."""
+    issue = board.issues[fact.issue]
+    if change.was != "in_review" or change.queued or not issue.reviewers:
+        return ()
+    return (
+        IssueReview(
+            issue=issue.id,
+            round=issue.rounds + 1,
+            verdict="not_held",
+            reviewer=None,
+            approvals=(),
+            items=(),
+            commit=issue.commit,
+            empty_change=issue.empty_change,
+            reason=fact.reason,
+        ),
+    )
+
+
+def _epic(op: str, epic: EpicPicture, by: str) -> BoardChanged:
+    return BoardChanged(op=op, epic=epic_dict(epic), by=by)
+
+
+def _issue(board: Board, op: str, issue_id: str, by: str | None) -> BoardChanged:
+    return BoardChanged(op=op, issue=summary_dict(picture_of(board, board.issues[issue_id])), by=by)
+
+
+def _beside(board: Board, change: Change, op: str, by: str) -> list[BoardChanged]:
+    return [_issue(board, op, issue_id, by) for issue_id in change.beside]
+
+
+# ---------------------------------------------------------------- plain values
+
+
+def epic_dict(epic: EpicPicture) -> dict[str, Any]:
+    """Turn an epic's picture into JSON values."""
+    return {"id": epic.id, "title": epic.title, "description": epic.description}
+
+
+def summary_dict(issue: IssuePicture) -> dict[str, Any]:
+    """Turn an issue's picture into JSON values, its long texts left out: the object of events and of listings."""
+    return {
+        "id": issue.id,
+        "title": issue.title,
+        "state": str(issue.state),
+        "agent": issue.agent,
+        "reviewers": list(issue.reviewers),
+        "blockedBy": list(issue.blocked_by),
+        "epic": issue.epic,
+        "attempts": issue.attempts,
+        "rounds": issue.rounds,
+        "reason": issue.reason,
+    }
+
+
+def issue_dict(issue: IssuePicture) -> dict[str, Any]:
+    """Turn an issue's picture into JSON values, its texts and its commit included."""
+    return summary_dict(issue) | {
+        "description": issue.description,
+        "inScope": issue.in_scope,
+        "outOfScope": issue.out_of_scope,
+        "completionCriteria": issue.completion_criteria,
+        "commit": issue.commit,
+    }
+
+
+def board_dict(picture: BoardPicture, *, texts: bool | None = None) -> dict[str, Any]:
+    """Turn a picture of the board into JSON values: ``epics``, ``issues`` and ``stalled``.
+
+    ``texts`` says whether issues show their long texts; left out, they do when the picture is of a single issue.
+    """
+    whole = len(picture.issues) == 1 if texts is None else texts
+    shown = issue_dict if whole else summary_dict
+    return {
+        "epics": [epic_dict(epic) for epic in picture.epics],
+        "issues": [shown(issue) for issue in picture.issues],
+        "stalled": [{"issue": stall.issue, "blocker": stall.blocker} for stall in picture.stalled],
+    }
