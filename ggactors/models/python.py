@@ -48,10 +48,10 @@ class View(Mapping[str, Any]):
         """Hold ``fields``."""
         object.__setattr__(self, "_fields", fields)
 
-    def __getitem__(self, key: str) -> Any:  # noqa: ANN401 - a field of any kind
+    def __getitem__(self, key: str) -> Any:
         return self._fields[key]
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - a field of any kind
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
         try:

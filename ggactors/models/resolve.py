@@ -70,9 +70,14 @@ def resolve_all(specs: Iterable[ModelSpec], folder: Path | str) -> Resolution:
     return Resolution(sources, tuple(problems))
 
 
+def check_specs(specs: Iterable[ModelSpec], folder: Path | str) -> list[Problem]:
+    """List every reason one of these models cannot be had; for a document that came to no crew."""
+    return list(resolve_all(specs, folder).problems)
+
+
 def check_models(crew: Crew) -> list[Problem]:
     """List every reason a model of the crew cannot be had."""
-    return list(resolve_all(crew.models, crew.folder).problems)
+    return check_specs(crew.models, crew.folder)
 
 
 def resolve(spec: ModelSpec, folder: Path | str) -> ModelSource:

@@ -1,0 +1,93 @@
+"""What a run may still spend (C3). Law: pure; reserve before each call, settle after, overshoot by one call at most.
+
+A call is admitted when what is spent, what is reserved and its own bound fit under every ceiling; or when no other call is under
+way and the ceilings are not reached yet, so that a run can always go on to its ceiling and the last call alone may cross it. A call
+whose bound cannot be known is admitted only alone, and nothing beside it. Without ceilings every call is admitted.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from attrs import evolve, field, frozen
+
+from ggactors.protocol.model import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+class Verdict(Enum):
+    """Why a call is not admitted now."""
+
+    WAIT = "wait"
+    """Others are under way: ask again when one of them settles."""
+
+    SPENT = "spent"
+    """A ceiling is reached: no call is admitted any more. ``judge_before`` names the ceiling."""
+
+
+@frozen(kw_only=True)
+class Ledger:
+    """The run's accounts: the ceilings (None is off), what is spent for good, and the bounds of calls under way by hold number."""
+
+    max_cost: float | None = None
+    max_tokens: int | None = None
+    spent: Usage = field(factory=Usage)
+    holds: Mapping[int, Usage | None] = field(factory=dict)
+    taken: int = 0
+
+    @property
+    def armed(self) -> bool:
+        """Tell whether any spend ceiling is on."""
+        return self.max_cost is not None or self.max_tokens is not None
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    """Add usages up. The cost is None as long as none of them has one."""
+    usages = tuple(usages)
+    costs = [usage.cost for usage in usages if usage.cost is not None]
+    return Usage(
+        input=sum(usage.input for usage in usages),
+        cached_input=sum(usage.cached_input for usage in usages),
+        output=sum(usage.output for usage in usages),
+        reasoning=sum(usage.reasoning for usage in usages),
+        cost=sum(costs) if costs else None,
+    )
+
+
+def reserve(ledger: Ledger, bound: Usage | None) -> tuple[Ledger, int] | Verdict:
+    """Reserve for a call that spends at most ``bound`` (None: not known). Answers the ledger and the hold's number, or why not."""
+    if ledger.armed:
+        if not _under(ledger, ledger.spent):
+            return Verdict.SPENT
+        if ledger.holds and not _fits(ledger, bound):
+            return Verdict.WAIT
+    number = ledger.taken + 1
+    return evolve(ledger, holds={**ledger.holds, number: bound}, taken=number), number
+
+
+def settle(ledger: Ledger, hold: int, usage: Usage | None) -> Ledger:
+    """Put what a call really spent in the place of its hold. ``usage`` None: it failed and spent nothing. Raises KeyError."""
+    holds = dict(ledger.holds)
+    del holds[hold]
+    spent = ledger.spent if usage is None else total((ledger.spent, usage))
+    return evolve(ledger, holds=holds, spent=spent)
+
+
+def _under(ledger: Ledger, usage: Usage) -> bool:
+    """Tell whether ``usage`` has reached no ceiling."""
+    cost_reached = ledger.max_cost is not None and usage.cost is not None and usage.cost >= ledger.max_cost
+    tokens_reached = ledger.max_tokens is not None and usage.tokens >= ledger.max_tokens
+    return not cost_reached and not tokens_reached
+
+
+def _fits(ledger: Ledger, bound: Usage | None) -> bool:
+    """Tell whether a call fits beside those under way."""
+    under_way = [held for held in ledger.holds.values() if held is not None]
+    if bound is None or len(under_way) < len(ledger.holds):
+        return False
+    worst = total((ledger.spent, *under_way, bound))
+    cost_fits = ledger.max_cost is None or worst.cost is None or worst.cost <= ledger.max_cost
+    return cost_fits and (ledger.max_tokens is None or worst.tokens <= ledger.max_tokens)
