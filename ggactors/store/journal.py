@@ -161,6 +161,7 @@ class SqliteJournal:
         if reason != trouble.reason:
             trouble.reason = reason
             self._on_trouble(f"the journal {self._thread.path} cannot be written: {reason}; trying for {left:.0f} s")
+        trouble.scope = trio.CancelScope()
         pause, trouble.pause = min(trouble.pause, left), min(2 * trouble.pause, LONGEST_PAUSE_SECS)
         # A system task, since the waiting goes on while the run's own tasks are being cancelled. It raises nothing.
         trio.lowlevel.spawn_system_task(self._retry_after, pause, trouble.scope)

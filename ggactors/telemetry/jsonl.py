@@ -84,6 +84,8 @@ def to_line(event: events.Event) -> str:
             pieces.append(lead + _quote(value))
         elif value is None:
             pieces.append(lead + "null")
+        elif value.__class__ is bool:
+            pieces.append(lead + ("true" if value else "false"))
         elif value.__class__ is int:
             pieces.append(lead + _number(value))
         else:
