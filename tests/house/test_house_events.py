@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import get_args
 
 import attrs
 import pytest
-from house_pages import REFERENCE, first_cells, sections
+from house_pages import REFERENCE, ROOT, first_cells, parsed, sections
 
 from ggactors.protocol import events
 
@@ -70,3 +72,14 @@ def test_no_published_name_of_an_event_is_lost(event):
 
 def test_the_fields_every_event_has_are_documented():
     assert first_cells(sections(PAGE, 2)["Fields of every event"]) == list(HEADER)
+
+
+def test_every_op_of_a_board_change_is_documented_and_no_other():
+    (changes,) = (
+        node
+        for node in parsed(ROOT / "ggactors" / "rules" / "boardevents.py").body
+        if isinstance(node, ast.FunctionDef) and node.name == "_changes"
+    )
+    ops = {node.value for node in ast.walk(changes) if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    told = re.findall(r"`(\w+)`", documented()["board_changed"].partition("| field |")[0])
+    assert sorted(told) == sorted({"op", *ops})
