@@ -31,3 +31,17 @@ def test_ci_runs_the_commands_of_readme():
 def test_ci_knows_its_modes_and_refuses_others():
     done = subprocess.run(["bash", ".ci/run", "everything"], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (2, "usage: bash .ci/run [quick|list]\n")
+
+
+def test_ci_fails_when_a_step_fails_and_says_which(tmp_path):
+    """A python3 that cannot make a virtual environment stands in for any failing step; nothing after it can pass."""
+    broken = tmp_path / "python3"
+    broken.write_text("#!/bin/sh\necho no python here >&2\nexit 9\n", encoding="utf-8")
+    broken.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "TMPDIR": str(tmp_path)}
+    done = subprocess.run(
+        ["bash", ".ci/run", "quick"], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert re.search(r"^FAIL  environment .*\(exit 9\)$", done.stdout, flags=re.MULTILINE)
+    assert "no python here" in done.stdout
