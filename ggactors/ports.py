@@ -6,10 +6,10 @@ fakes that obey the same words ship in ``ggactors.testing``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ggactors.protocol.git import (
         Landing,
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
         Signature,
     )
     from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
-    from ggactors.protocol.values import Problem
+    from ggactors.protocol.values import Problem, Refused
+    from ggactors.protocol.workbench import DirListed, FileEdited, FileRead, FileWritten, SearchDone, ShellDone
 
 
 class LaunchRefused(Exception):  # noqa: N818 - a public name of the contract
@@ -102,6 +103,46 @@ class Toolbox(Protocol):
         """Leave no process and no temporary file behind."""
 
 
+class OwnTool(Protocol):
+    """A tool of the embedding program. It may also define ``touches_tree``, true when it works in the agent's tree (M6)."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    """JSON schema of the arguments; checking them is the tool's own business."""
+
+    async def call(self, args: dict[str, Any]) -> str | Refused:
+        """Carry out a call. An exception is shown to the model as a failed call and touches nothing else."""
+
+
+class Workbench(Protocol):
+    """The place where one agent's tools act: a root directory, files, a shell. Refusals and the world's faults are answers."""
+
+    async def read_file(self, path: str, offset: int | None = None, limit: int | None = None) -> FileRead | Refused:
+        """Read a file, or ``limit`` lines of it from line ``offset`` (counted from 1) on. A binary file is described."""
+
+    async def write_file(self, path: str, contents: str) -> FileWritten | Refused:
+        """Make a file hold exactly ``contents``. Cancelled: it holds its old bytes or the new ones."""
+
+    async def edit_file(self, path: str, old: str, new: str, *, every: bool = False) -> FileEdited | Refused:
+        """Replace a text that stands exactly once, or everywhere. Cancelled: as for ``write_file``."""
+
+    async def list_dir(self, path: str = ".") -> DirListed | Refused:
+        """List a directory."""
+
+    async def search_files(self, pattern: str, path: str = ".", glob: str | None = None) -> SearchDone | Refused:
+        """Find the lines a regular expression matches. Cancelled: nothing goes on."""
+
+    async def run(self, command: str, seconds: float = 120.0) -> ShellDone | Refused:
+        """Run a command in the root. Cancelled, timed out or done: no process of it is left."""
+
+    def keep(self, label: str, text: str) -> str | None:
+        """Keep a text that is too long to be shown; the path under which the agent reads it, or None."""
+
+    async def close(self) -> None:
+        """Remove what was kept. Cancelled: it is removed all the same."""
+
+
 class Repository(Protocol):
     """Git work of one run. All of it is safe to call from many tasks; merges and main's commits are serialised inside.
 
@@ -115,6 +156,9 @@ class Repository(Protocol):
 
     async def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
         """Commit everything unignored of the issue's worktree on the issue's branch (W4)."""
+
+    def branch_of(self, issue: str) -> str | None:
+        """Give the branch of the issue's worktree, or None when it has none (any more)."""
 
     async def describe(self, issue: str) -> str:
         """Say in a line or two what the issue's worktree holds against its base (D5)."""

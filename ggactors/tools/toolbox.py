@@ -1,0 +1,201 @@
+"""The tools one agent is offered, and the one door its calls go through.
+
+Law: what is offered is what the profile's capabilities give, cut down by its allowlist, together with what no allowlist
+withholds (Q6); endings are never in it (E3). Every call is answered, with text that is valid, bounded and free of keys.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ggactors.protocol.model import ToolResult, ToolSpec
+from ggactors.protocol.values import Code, Problem, Refused
+from ggactors.tools.board import BOARD_TOOLS, WAIT_FOR_ISSUE, BoardDesk, operations_of
+from ggactors.tools.builtin import FILES, SHELL, WORKBENCH
+from ggactors.tools.endings import ENDING_TOOLS
+from ggactors.tools.mask import Mask
+from ggactors.tools.render import MOST, bound, json_text, workbench_text
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from ggactors.ports import OwnTool, Workbench
+    from ggactors.protocol.board import BoardAnswer, BoardLetter
+    from ggactors.protocol.crew import Crew, Profile
+    from ggactors.protocol.model import ToolCall
+    from ggactors.protocol.workbench import WorkbenchAnswer
+    from ggactors.tools.operation import Operation
+
+LATER = ("submit_program", "spawn_subagent", "wait_for_subagents", "send_message")
+"""Names of the contract that a later version brings; nobody else's tool may take them."""
+BUILT_IN = frozenset({operation.tool for operation in WORKBENCH} | set(BOARD_TOOLS) | set(LATER))
+"""The names of every tool of the contract, endings excepted."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+def own_tool_problems(tools: Sequence[OwnTool]) -> tuple[Problem, ...]:
+    """List why tools of the embedding program cannot be offered (P4): a bad name, a taken one, an ending's."""
+    problems: list[Problem] = []
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        path = f"tools[{index}]"
+        if not _NAME.fullmatch(tool.name):
+            remedy = "use up to 64 letters, digits, `_` and `-`, a letter first"
+            problems.append(Problem(path=path, what=f"{tool.name!r} is no name for a tool", remedy=remedy))
+        elif tool.name in ENDING_TOOLS:
+            problems.append(
+                Problem(path=path, what=f"`{tool.name}` is an ending call", remedy="give the tool another name")
+            )
+        elif tool.name in BUILT_IN or tool.name in seen:
+            problems.append(
+                Problem(path=path, what=f"there is a tool `{tool.name}` already", remedy="give it another name")
+            )
+        seen.add(tool.name)
+    return tuple(problems)
+
+
+def build_toolbox(
+    profile: Profile,
+    *,
+    agent: str,
+    workbench: Workbench | None,
+    ask_board: Callable[[BoardLetter], Awaitable[BoardAnswer]] | None,
+    crew: Crew,
+    extra: Sequence[OwnTool] = (),
+    mask: Mask | None = None,
+) -> AgentToolbox:
+    """Build the toolbox of one agent. Raises ValueError when a tool of ``extra`` cannot be offered.
+
+    Without a workbench there are no file tools and no shell, without ``ask_board`` no board tools (B12).
+    """
+    problems = own_tool_problems(extra)
+    if problems:
+        raise ValueError("; ".join(map(str, problems)))
+    operations: list[Operation] = []
+    if workbench is not None:
+        operations += FILES if "files" in profile.capabilities else ()
+        operations += (SHELL,) if "shell" in profile.capabilities else ()
+    if ask_board is not None:
+        operations += operations_of(profile, crew)
+    allowed = profile.tools
+    offered = [one for one in operations if allowed is None or one.always or one.tool in allowed]
+    own = [tool for tool in extra if allowed is None or tool.name in allowed]
+    desk = BoardDesk(agent=agent, profile=profile.id, ask=ask_board) if ask_board is not None else None
+    return AgentToolbox(operations=offered, own=own, workbench=workbench, desk=desk, mask=mask or Mask())
+
+
+class AgentToolbox:
+    """One agent's toolbox; obeys ``ports.Toolbox``."""
+
+    def __init__(
+        self,
+        *,
+        operations: Sequence[Operation],
+        own: Sequence[OwnTool],
+        workbench: Workbench | None,
+        desk: BoardDesk | None,
+        mask: Mask,
+    ) -> None:
+        self._operations = {operation.tool: operation for operation in operations}
+        self._own = {tool.name: tool for tool in own}
+        self._workbench = workbench
+        self._desk = desk
+        self._mask = mask
+        self.specs: tuple[ToolSpec, ...] = (
+            *(operation.spec() for operation in operations),
+            *(ToolSpec(name=tool.name, description=tool.description, schema=dict(tool.schema)) for tool in own),
+        )
+
+    def touches_tree(self, tool: str) -> bool:
+        """Tell whether a tool reads or writes the agent's working tree (M6)."""
+        operation = self._operations.get(tool)
+        return (
+            operation.touches_tree
+            if operation is not None
+            else bool(getattr(self._own.get(tool), "touches_tree", False))
+        )
+
+    async def call(self, call: ToolCall) -> ToolResult:
+        """Carry out one call and answer it, also when it fails or is not offered. Cancelled: no process of it is left."""
+        own = self._own.get(call.tool)
+        operation = self._operations.get(call.tool)
+        if own is not None:
+            answer = await self._call_own(own, call.args)
+        elif operation is not None:
+            checked = operation.check(call.args)
+            answer = checked if isinstance(checked, Refused) else await self._call(operation, checked)
+        else:
+            answer = self._not_offered(call.tool)
+        return self._result(call, answer)
+
+    async def close(self) -> None:
+        """Leave no process and no temporary file behind."""
+        if self._workbench is not None:
+            await self._workbench.close()
+
+    async def _call(self, operation: Operation, args: dict[str, Any]) -> str | Refused:
+        if operation is WAIT_FOR_ISSUE:
+            # The agent serves waits between turns; a call that reaches this door came from elsewhere.
+            return Refused(code=Code.UNAVAILABLE, message="`wait_for_issue` can only be called in an agent's reply.")
+        if operation.capability == "project-management":
+            assert self._desk is not None
+            answer = await self._desk.call(operation.tool, args)
+            return answer if isinstance(answer, Refused) else json_text(self._mask.value(answer))
+        assert self._workbench is not None
+        done = await _work(self._workbench, operation.tool, args)
+        return done if isinstance(done, Refused) else workbench_text(done, self._mask)
+
+    async def _call_own(self, tool: OwnTool, args: dict[str, Any]) -> str | Refused:
+        try:
+            answer: object = await tool.call(args)
+            return answer if isinstance(answer, str | Refused) else json_text(answer)
+        except Exception as error:  # noqa: BLE001 - the embedding program's code: its fault is an answer, not our defect
+            return Refused(code=Code.IO_ERROR, message=f"{tool.name}: {type(error).__name__}: {error}")
+
+    def _not_offered(self, tool: str) -> Refused:
+        names = ", ".join(f"`{spec.name}`" for spec in self.specs)
+        has = (
+            f"you have {names}, and the call that ends your session"
+            if names
+            else "you have only the call that ends your session"
+        )
+        return Refused(code=Code.UNAVAILABLE, message=f"you have no tool {_quoted(tool)}; {has}.")
+
+    def _result(self, call: ToolCall, answer: str | Refused) -> ToolResult:
+        ok = not isinstance(answer, Refused)
+        text = self._mask.text(answer if isinstance(answer, str) else answer.message)
+        return ToolResult(
+            call_id=call.id,
+            tool=call.tool,
+            ok=ok,
+            output=bound(text, MOST, self._keep),
+            code=None if isinstance(answer, str) else answer.code.value,
+        )
+
+    def _keep(self, text: str) -> str | None:
+        """Keep a text that is too long to be shown where this agent can read it, if it can read at all."""
+        readable = any(tool in self._operations for tool in ("read_file", "shell"))
+        return self._workbench.keep("result", text) if self._workbench is not None and readable else None
+
+
+async def _work(workbench: Workbench, tool: str, args: dict[str, Any]) -> WorkbenchAnswer:
+    match tool:
+        case "read_file":
+            return await workbench.read_file(args["path"], args["offset"], args["limit"])
+        case "write_file":
+            return await workbench.write_file(args["path"], args["contents"])
+        case "edit_file":
+            return await workbench.edit_file(args["path"], args["old_string"], args["new_string"], every=args["all"])
+        case "list_dir":
+            return await workbench.list_dir(args["path"])
+        case "search_files":
+            return await workbench.search_files(args["pattern"], args["path"], args["glob"])
+        case "shell":
+            return await workbench.run(args["command"], float(args["timeout_secs"]))
+        case _:
+            raise AssertionError(f"{tool} is no tool of the workbench")
+
+
+def _quoted(name: str) -> str:
+    return f"`{name[:80].encode('utf-8', 'backslashreplace').decode()}`"
