@@ -93,7 +93,7 @@ def to_line(event: events.Event) -> str:
     return "".join(pieces) + "}"
 
 
-def _any(value: Any) -> str:  # noqa: ANN401 - that it may be anything is the point
+def _any(value: Any) -> str:
     try:
         return _encode(value)
     except (ValueError, TypeError, RecursionError):
@@ -104,7 +104,7 @@ def _number(value: int) -> str:
     return repr(value) if value.bit_length() <= LONGEST_INT_BITS else _quote(f"{value:#x}")
 
 
-def _tame(value: Any, depth: int) -> Any:  # noqa: ANN401 - that it may be anything is the point
+def _tame(value: Any, depth: int) -> Any:
     """Rebuild ``value`` from what JSON has: what a model sent as arguments may hold anything a parser let through."""
     match value:
         case None | bool() | str():
