@@ -1,0 +1,399 @@
+"""One agent: ceilings, model, tools, outcome, again, until an ending call stands or something stops it (E1, C1).
+
+Law: the seat is held while a turn runs and given back, once, for as long as the agent waits (S3). What leaves the actor
+follows a committed fact: a reply is journaled before its calls run. Cancelled at any point: the seat is given back if it was
+held, the tools are closed, nothing else is promised.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, field
+
+from ggactors.actors.conversation import Conversation
+from ggactors.actors.spending import Hold
+from ggactors.actors.stations import SessionEnd
+from ggactors.actors.switch import WindDown
+from ggactors.actors.turn import Turn
+from ggactors.ports import JournalBroken, ModelFault, RepositoryBroken
+from ggactors.protocol.agent import AgentEnded, AgentSpawned, Say, Stop, Wake
+from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
+from ggactors.protocol.events import AgentState as AgentStateEvent
+from ggactors.protocol.events import LimitExceeded, RetryWait, TurnOutcome, UsageSpent
+from ggactors.protocol.run import AgentGone
+from ggactors.protocol.values import AgentState, Status, TurnResult
+from ggactors.rules.backoff import wait_secs
+from ggactors.rules.briefs import no_call_feedback
+from ggactors.rules.ceilings import Tally, judge_after, judge_before
+from ggactors.rules.spend import Verdict
+from ggactors.rules.verdict import is_run_wide
+from ggactors.runtime.mailbox import ActorGone
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ggactors.actors.desk import Desk, Endings
+    from ggactors.actors.stations import Station
+    from ggactors.ports import Model, Toolbox
+    from ggactors.protocol.agent import AgentLetter, AgentOrder
+    from ggactors.protocol.crew import Profile
+    from ggactors.protocol.model import ModelReply, ToolCall, Usage
+    from ggactors.protocol.values import Refused
+    from ggactors.rules.ceilings import Breach
+    from ggactors.runtime.mailbox import Inbox
+    from ggactors.runtime.slots import Seat
+
+
+CLOSING_SECS = 5
+"""How long a cancelled agent's tools may take to end their processes."""
+
+
+def _no_guide(_: ToolCall) -> str | None:
+    return None
+
+
+@define(kw_only=True)
+class AgentActor:
+    """The actor of one agent. ``parse_wait`` reads the arguments of ``wait_for_issue``; ``begun`` is its class in the queue."""
+
+    order: AgentOrder
+    profile: Profile
+    model: Model
+    toolbox: Toolbox
+    endings: Endings
+    seat: Seat
+    station: Station
+    desk: Desk
+    system: str
+    parse_wait: Callable[[ToolCall], str | Refused]
+    guide: Callable[[ToolCall], str | None] = _no_guide
+    """Gives what the repository says about working where a call works, the first time (AGENTS.md)."""
+    begun: bool = True
+    tally: Tally = field(factory=Tally)
+    heard: list[Say] = field(factory=list)
+    limit: Breach | None = None
+    _inbox: Inbox[AgentLetter, None] | None = None
+    _talk: Conversation = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Make the conversation."""
+        self._talk = Conversation(agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack)
+
+    @property
+    def id(self) -> str:
+        """Return the agent's id."""
+        return self.order.id
+
+    # ------------------------------------------------------------ life
+
+    async def run(self, inbox: Inbox[AgentLetter, None]) -> None:
+        """Live the session and carry its work away. The journal or the board dying ends it without an account of its own."""
+        self._inbox = inbox
+        try:
+            self._announce()
+            end = await self._session()
+            await self._leave(end)
+        except (JournalBroken, ActorGone) as error:
+            self.desk.stop_run(Status.INTERNAL_ERROR, str(error) or "the board is gone")
+            self._gone(SessionEnd(status=Status.INTERNAL_ERROR, summary="the run broke down"))
+        except BaseException:
+            with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_SECS):
+                await self.toolbox.close()
+            raise
+        finally:
+            self.seat.give_back()
+
+    def _announce(self) -> None:
+        order = self.order
+        offered = (*self._talk_tools(),)
+        self.desk.journal.append("agents", [self.desk.pack(AgentSpawned(order=order))])
+        self.desk.emit(
+            AgentSpawnedEvent(
+                agent=self.id,
+                profile=self.profile.id,
+                profile_name=self.profile.name,
+                role=order.role,
+                kind=order.kind,
+                parent=order.parent,
+                issue=order.issue,
+                workdir=order.workdir,
+                branch=order.branch,
+                brief=order.brief,
+                tools=offered,
+                operations=(),
+            )
+        )
+        self._state(AgentState.QUEUED)
+
+    def _talk_tools(self) -> tuple[str, ...]:
+        return tuple(spec.name for spec in (*self.toolbox.specs, *self.endings.specs))
+
+    async def _session(self) -> SessionEnd:
+        self._talk.system(self.system)
+        self._talk.user(self.order.brief)
+        try:
+            if not self.seat.holds:
+                with self.desk.switch.interruptible():
+                    await self.seat.take(begun=self.begun)
+            self._state(AgentState.RUNNING)
+            while True:
+                end = self._boundary() or await self._one_turn()
+                if end is not None:
+                    return end
+        except WindDown:
+            return self._stopped()
+
+    async def _leave(self, end: SessionEnd) -> None:
+        """Close the tools, carry the work away, say so, and only then hand the seat on (contract section 4)."""
+        await self.toolbox.close()
+        if not self.seat.holds and self.station.tree is not None:
+            await self.station.tree.take_shared()
+            shared = True
+        else:
+            shared = await self.take_tree(force=True)
+        try:
+            await self.station.ended(end)
+        finally:
+            if shared and self.station.tree is not None:
+                self.station.tree.give_shared()
+        self._gone(end)
+
+    def _gone(self, end: SessionEnd) -> None:
+        ended = AgentEnded(agent=self.id, status=end.status, summary=end.summary, turns=self.tally.turns)
+        self.desk.journal.append("agents", [self.desk.pack(ended)])
+        self._state(AgentState.ENDED, status=end.status, summary=end.summary)
+        self.seat.give_back()
+        self.desk.gone(
+            AgentGone(
+                agent=self.id,
+                kind=self.order.kind,
+                status=end.status,
+                summary=end.summary,
+                turns=self.tally.turns,
+                errors=self.tally.errors,
+                limit=None if self.limit is None else self.limit.as_dict(self.id),
+            )
+        )
+
+    # ------------------------------------------------------------ turn boundaries
+
+    def _boundary(self) -> SessionEnd | None:
+        """Read the letters, then the stop, then the ceilings, before the next call to the model."""
+        if self._inbox is not None:
+            for envelope in self._inbox.drain_nowait():
+                self.take_letter(envelope.letter)
+        for said in self.heard:
+            self._talk.operator(said.text, said.sender)
+        self.heard.clear()
+        if self.desk.switch.status is not None:
+            return self._stopped()
+        breach = self._breach()
+        return None if breach is None else self._breached(breach)
+
+    def _breach(self) -> Breach | None:
+        elapsed = self.desk.now() - self.desk.started
+        return judge_before(self.desk.limits, self.tally, elapsed=elapsed, spent=self.desk.spending.spent)
+
+    def take_letter(self, letter: AgentLetter) -> None:
+        """Keep what a letter says until the turn boundary. Wake and Stop carry nothing: the truth is asked for."""
+        match letter:
+            case Say():
+                self.heard.append(letter)
+            case Wake() | Stop():
+                pass
+
+    def _stopped(self) -> SessionEnd:
+        status = self.desk.switch.status or Status.CANCELED
+        return SessionEnd(status=status, summary=self.desk.switch.reason, parked=True)
+
+    def _breached(self, breach: Breach) -> SessionEnd:
+        self.limit = breach
+        self.desk.emit(
+            LimitExceeded(
+                agent=self.id,
+                limit=breach.limit,
+                threshold=breach.threshold,
+                observed=breach.observed,
+                turns=self.tally.turns,
+                window=breach.window,
+            )
+        )
+        run_wide = is_run_wide(breach.limit)
+        if run_wide:
+            self.desk.stop_run(breach.status, breach.sentence())
+        return SessionEnd(status=breach.status, summary=breach.sentence(), parked=run_wide)
+
+    # ------------------------------------------------------------ turns
+
+    async def _one_turn(self) -> SessionEnd | None:
+        reply = await self._ask_model()
+        if isinstance(reply, SessionEnd):
+            return reply
+        await self._talk.take_reply(self.tally.turns + 1, reply)
+        turn = Turn(agent=self, desk=self.desk, reply=reply)
+        ending = None
+        if reply.calls:
+            ending = await turn.carry_out()
+        result = (
+            TurnResult.ERROR if not reply.calls else TurnResult.PROGRESSED if ending is None else TurnResult.FINISHED
+        )
+        self._record(result, None if reply.calls else "missing_completion_no_call")
+        self._talk.answer(self.tally.turns, turn.results, result)
+        for text in turn.guides:
+            self._talk.user(text)
+        if not reply.calls:
+            self._talk.user(no_call_feedback(self.order.role))
+        if ending is not None:
+            return ending
+        breach = judge_after(self.desk.limits, self.tally)
+        return None if breach is None else self._breached(breach)
+
+    def _record(self, result: TurnResult, error_type: str | None) -> None:
+        self.tally = self.tally.after(result, window=self.desk.limits.error_rate_window)
+        self.desk.emit(
+            TurnOutcome(
+                agent=self.id,
+                outcome=result,
+                error_type=error_type,
+                consecutive_errors=self.tally.consecutive,
+                turns=self.tally.turns,
+            )
+        )
+
+    async def _ask_model(self) -> ModelReply | SessionEnd:
+        """Ask for one reply, waiting out what a retry can cure (C1). Spend is reserved before and settled after (C3)."""
+        attempt = 0
+        while True:
+            attempt += 1
+            request = self._talk.request(
+                self.order, turn=self.tally.turns + 1, attempt=attempt, tools=(*self.toolbox.specs, *self.endings.specs)
+            )
+            hold = await self._reserve(self.model.bound(request))
+            if hold is None:
+                breach = self._breach()
+                if breach is None:
+                    raise AssertionError("a call was refused for its spend, and no ceiling is reached")
+                return self._breached(breach)
+            try:
+                reply = await self.model.reply(request)
+            except ModelFault as fault:
+                hold.settle(None)
+                end = await self._faulted(fault, attempt)
+                if end is not None:
+                    return end
+                continue
+            except BaseException:
+                hold.settle(None)
+                raise
+            hold.settle(reply.usage)
+            usage = reply.usage
+            self.desk.emit(
+                UsageSpent(
+                    agent=self.id,
+                    profile=self.profile.id,
+                    model=self.model.label,
+                    input=usage.input,
+                    cached_input=usage.cached_input,
+                    output=usage.output,
+                    reasoning=usage.reasoning,
+                    cost=usage.cost,
+                )
+            )
+            return reply
+
+    async def _reserve(self, bound: Usage | None) -> Hold | None:
+        match self.desk.spending.reserve_nowait(bound):
+            case Hold() as hold:
+                return hold
+            case Verdict.SPENT:
+                return None
+            case Verdict.WAIT:
+                with self.desk.switch.interruptible():
+                    return await self.desk.spending.reserve(bound)
+
+    async def _faulted(self, fault: ModelFault, attempt: int) -> SessionEnd | None:
+        """Wait a passing fault out, or end for good. Nothing is counted for a fault that passes."""
+        if not fault.retryable:
+            status = Status.AUTH_ERROR if fault.auth else Status.MODEL_ERROR
+            self._record(TurnResult.ERROR, "model_auth" if fault.auth else "model_rejected")
+            return SessionEnd(status=status, summary=str(fault))
+        wait = wait_secs(attempt, retry_after=fault.retry_after, jitter=self.desk.jitter())
+        self.desk.emit(
+            RetryWait(agent=self.id, model=self.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
+        )
+        with self.desk.switch.interruptible():
+            await trio.sleep(wait)
+        breach = self._breach()
+        return None if breach is None else self._breached(breach)
+
+    # ------------------------------------------------------------ waiting
+
+    async def suspend(self, waiting_on: str, wait: Callable[[], Awaitable[None]]) -> None:
+        """Give the slot back, wait, take a slot again (S3). A stop raises WindDown, and then no slot is held."""
+        self._state(AgentState.WAITING, waiting_on=waiting_on)
+        self.seat.give_back()
+        with self.desk.switch.interruptible():
+            await wait()
+            await self.seat.take(begun=True)
+        self._state(AgentState.RUNNING)
+
+    async def take_tree(self, *, force: bool = False) -> bool:
+        """Share the tree with whoever else works in it; a merge under way is waited for without a slot (M6).
+
+        Tells whether the lock is held now. ``force`` waits through a stop, for the last commit of the agent's work.
+        """
+        tree = self.station.tree
+        if tree is None:
+            return False
+        if tree.try_shared():
+            return True
+        if force and self.desk.switch.status is not None:
+            self.seat.give_back()
+            await tree.take_shared()
+            return True
+        got = False
+
+        async def wait() -> None:
+            nonlocal got
+            await tree.take_shared()
+            got = True
+
+        try:
+            await self.suspend("a merge into the main workspace", wait)
+        except BaseException:
+            if got:
+                tree.give_shared()
+            raise
+        return True
+
+    async def next_letter(self) -> None:
+        """Wait for the next letter."""
+        if self._inbox is not None:
+            self.take_letter((await self._inbox.receive()).letter)
+
+    async def admit(self, ending: object, summary: str) -> str | None:
+        """Pass an ending through the gate, the tree shared; a disk that refuses holds it back like any gate."""
+        shared = await self.take_tree()
+        try:
+            return await self.station.admit(ending, summary)  # type: ignore[arg-type]
+        except RepositoryBroken as error:
+            return f"the work could not be committed: {error}"
+        finally:
+            if shared and self.station.tree is not None:
+                self.station.tree.give_shared()
+
+    def _state(
+        self,
+        state: AgentState,
+        *,
+        waiting_on: str | None = None,
+        status: Status | None = None,
+        summary: str | None = None,
+    ) -> None:
+        self.desk.emit(
+            AgentStateEvent(
+                agent=self.id, state=state, waiting_on=waiting_on, status=status, summary=summary, verified=None
+            )
+        )

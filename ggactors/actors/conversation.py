@@ -1,0 +1,74 @@
+"""An agent's conversation with its model: the messages, and the facts that make it durable.
+
+Law: a reply is committed before anything it asks for is done; answers and texts are handed over at once and are durable
+before the next reply is. The message list only grows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import define, field
+
+from ggactors.protocol.agent import CallsAnswered, ReplyTaken, TextHeard
+from ggactors.protocol.model import Message, ModelReply, ModelRequest, ToolResult
+from ggactors.rules.briefs import operator_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from ggactors.ports import Journal
+    from ggactors.protocol.agent import AgentOrder
+    from ggactors.protocol.model import ToolSpec
+
+
+@define(kw_only=True)
+class Conversation:
+    """The messages of one agent, journaled under ``agents``."""
+
+    agent: str
+    journal: Journal
+    pack: Callable[[Any], bytes]
+    messages: list[Message] = field(factory=list)
+
+    def system(self, text: str) -> None:
+        """Open with the system prompt. It follows from the agent's order, so it is not journaled."""
+        self.messages.append(Message(role="system", text=text))
+
+    def user(self, text: str) -> None:
+        """Add a text of the runtime: the brief, or its feedback."""
+        self._note(text)
+        self.messages.append(Message(role="user", text=text))
+
+    def operator(self, text: str, sender: str) -> None:
+        """Add a text that somebody sent."""
+        self.user(operator_text(text, sender))
+
+    async def take_reply(self, turn: int, reply: ModelReply) -> None:
+        """Add a model's reply once it is durable."""
+        await self.journal.commit("agents", [self.pack(ReplyTaken(agent=self.agent, turn=turn, reply=reply))])
+        self.messages.append(Message(role="assistant", text=reply.text, calls=reply.calls))
+
+    def answer(self, turn: int, results: Sequence[ToolResult], outcome: str) -> None:
+        """Add the answers to a reply's calls, in the order of the calls."""
+        answered = CallsAnswered(agent=self.agent, turn=turn, results=tuple(results), outcome=outcome)
+        self.journal.append("agents", [self.pack(answered)])
+        if results:
+            self.messages.append(Message(role="tool", results=tuple(results)))
+
+    def request(self, order: AgentOrder, *, turn: int, attempt: int, tools: tuple[ToolSpec, ...]) -> ModelRequest:
+        """Compose the next question to the model."""
+        return ModelRequest(
+            agent=self.agent,
+            profile=order.profile,
+            role=order.role,
+            issue=order.issue,
+            turn=turn,
+            attempt=attempt,
+            messages=tuple(self.messages),
+            tools=tools,
+        )
+
+    def _note(self, text: str) -> None:
+        self.journal.append("agents", [self.pack(TextHeard(agent=self.agent, text=text))])

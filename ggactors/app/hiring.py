@@ -1,0 +1,114 @@
+"""Hiring: an agent made from its order, with its model, its tools, its station, its prompt. Law: it decides nothing."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from attrs import define
+
+from ggactors.actors.agent import AgentActor
+from ggactors.actors.scheduler import CannotDispatch
+from ggactors.actors.stations import IssueStation, MainStation, PlainStation
+from ggactors.ports import LaunchRefused
+from ggactors.protocol.values import Kind
+from ggactors.rules.briefs import system_prompt
+from ggactors.tools.board import parse_wait
+from ggactors.tools.endings import RoleEndings
+from ggactors.tools.environment import agent_environment
+from ggactors.tools.guides import Guides
+from ggactors.tools.toolbox import build_toolbox
+from ggactors.tools.workbench import LocalWorkbench
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ggactors.actors.desk import Desk
+    from ggactors.actors.stations import Station
+    from ggactors.app.launch import Launch
+    from ggactors.ports import Repository
+    from ggactors.protocol.agent import AgentOrder
+    from ggactors.protocol.board import IssueAssigned
+    from ggactors.protocol.crew import Profile
+    from ggactors.runtime.fairlock import FairLock
+    from ggactors.runtime.slots import Seat
+    from ggactors.store.folder import RunFolder
+    from ggactors.tools.mask import Mask
+
+
+@define(kw_only=True)
+class Hiring:
+    """Makes agents. ``tree`` is the lock that agents rooted in main share with merges (M6)."""
+
+    launch: Launch
+    folder: RunFolder
+    desk: Desk
+    repository: Repository | None
+    tree: FairLock
+    reconcile: Callable[[str, str], Awaitable[None]]
+    mask: Mask
+
+    def agent(self, order: AgentOrder, seat: Seat, assigned: IssueAssigned | None = None) -> AgentActor:
+        """Make the actor of an agent. Raises CannotDispatch when its profile or model is not to be had (D7)."""
+        profile = self.launch.crew.profile(order.profile)
+        if profile is None:
+            raise CannotDispatch(f"the crew declares no agent {order.profile!r}")
+        source = self.launch.sources.get(profile.model.key)
+        if source is None:
+            raise CannotDispatch(f"the model {profile.model.key!r} of {profile.id} cannot be resolved")
+        try:
+            model = source.model_for(order.id, profile.id)
+        except LaunchRefused as refused:
+            raise CannotDispatch(str(refused)) from refused
+        guides = Guides(Path(order.workdir))
+        toolbox = build_toolbox(
+            profile,
+            agent=order.id,
+            workbench=self._workbench(order, profile),
+            ask_board=None if self.desk.board is None else self.desk.board.ask,
+            crew=self.launch.crew,
+            extra=self.launch.tools,
+            mask=self.mask,
+        )
+        return AgentActor(
+            order=order,
+            profile=profile,
+            model=model,
+            toolbox=toolbox,
+            endings=RoleEndings(order.role),
+            seat=seat,
+            station=self._station(order, assigned),
+            desk=self.desk,
+            system=system_prompt(profile, order, guide=guides.opening()),
+            parse_wait=parse_wait,
+            guide=guides.near,
+            begun=order.kind is not Kind.ROOT,
+        )
+
+    def _workbench(self, order: AgentOrder, profile: Profile) -> LocalWorkbench:
+        # Git started by an agent finds its worktree, also from a subdirectory, and never a repository around the state home.
+        ceiling = None if self.repository is None else str(self.folder.path)
+        return LocalWorkbench(
+            Path(order.workdir),
+            scratch=self.folder.outputs / order.id,
+            env=agent_environment(order.id, profile, os.environ, ceiling=ceiling),
+            mask=self.mask,
+            agent=order.id,
+        )
+
+    def _station(self, order: AgentOrder, assigned: IssueAssigned | None) -> Station:
+        if self.repository is None:
+            return PlainStation()
+        if order.issue is None or assigned is None:
+            return MainStation(agent=order.id, repository=self.repository, emit=self.desk.emit, tree=self.tree)
+        return IssueStation(
+            agent=order.id,
+            issue=order.issue,
+            title=assigned.issue.title,
+            attempt=assigned.number,
+            branch=order.branch or "",
+            repository=self.repository,
+            desk=self.desk,
+            reconcile=self.reconcile,
+        )

@@ -1,0 +1,198 @@
+"""Launching: read and check everything, refuse once with every reason, then open what a run needs, in order.
+
+Law: a refused launch leaves nothing behind and has called no model (P2). Leaving ``open_run`` leaves no task, process, lock
+or temporary file.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from random import SystemRandom
+from typing import TYPE_CHECKING, Any
+
+from attrs import evolve, frozen
+
+from ggactors.app.session import Run
+from ggactors.app.staff import Staff
+from ggactors.app.workplace import Workplace, open_workplace
+from ggactors.ports import LaunchRefused
+from ggactors.protocol.crew import Crew
+from ggactors.protocol.values import Problem
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+    from ggactors.crew import Reading
+    from ggactors.models.resolve import ModelSource, Resolution
+    from ggactors.store.folder import RunFolder
+
+
+@frozen(kw_only=True)
+class Launch:
+    """What a run is launched with, checked."""
+
+    crew: Crew
+    workspace: Path
+    task: str
+    sources: Mapping[str, ModelSource]
+    include_dirty: bool = False
+    large_baseline: bool = False
+    tools: tuple[Any, ...] = ()
+
+
+@asynccontextmanager
+async def open_run(
+    crew: Crew | Reading | str | Path,
+    *,
+    workspace: str | Path = ".",
+    task: str,
+    run_id: str | None = None,
+    home: str | Path | None = None,
+    checkout: str | None = None,
+    include_dirty: bool = False,
+    large_baseline: bool = False,
+    land: str | None = None,
+    models: Mapping[str, ModelSource] | None = None,
+    tools: Sequence[Any] = (),
+    note: Callable[[str], None] | None = None,
+) -> AsyncIterator[Run]:
+    """Launch a run and drive it for as long as the block lasts (contract section 5).
+
+    ``crew`` is a crew, or the path of a document. ``checkout`` and ``land`` override the crew's; ``models`` gives sources for
+    model keys of the crew; ``tools`` are tools of the embedding program, offered to every agent. ``home`` is the state home.
+    ``note`` is told what is being done before the run itself can speak.
+
+    Raises LaunchRefused with every problem. Leaving the block before the run ended stops it at once, resumable.
+    """
+    home_path = _home(home)
+    launch = _checked(
+        crew,
+        Path(workspace),
+        task,
+        home=home_path,
+        checkout=checkout,
+        land=land,
+        models=models or {},
+        include_dirty=include_dirty,
+        large_baseline=large_baseline,
+        tools=tuple(tools),
+    )
+    async with AsyncExitStack() as stack:
+        folder = _new_folder(home_path, run_id, stack)
+        place = await stack.enter_async_context(open_workplace(launch, folder, home=home_path, note=note or _silent))
+        staff = await stack.enter_async_context(_staff(launch, folder, place))
+        yield Run(folder=folder, staff=staff)
+
+
+def _silent(_: str) -> None:
+    return None
+
+
+def _home(home: str | Path | None) -> Path:
+    from ggactors.store.folder import state_home
+
+    return Path(home).absolute() if home is not None else state_home(os.environ)
+
+
+def _new_folder(home: Path, run_id: str | None, stack: AsyncExitStack) -> RunFolder:
+    """Make the run's folder and take its lock; both go again when the launch is refused after all."""
+    from ggactors.store.folder import make_run_folder
+    from ggactors.store.lock import take_lock
+
+    folder = make_run_folder(home, now=datetime.now(UTC).astimezone(), random=SystemRandom(), run_id=run_id)
+    stack.enter_context(take_lock(folder.lock))
+    return folder
+
+
+def _checked(
+    crew: Crew | Reading | str | Path,
+    workspace: Path,
+    task: str,
+    *,
+    home: Path,
+    checkout: str | None,
+    land: str | None,
+    models: Mapping[str, ModelSource],
+    include_dirty: bool,
+    large_baseline: bool,
+    tools: tuple[Any, ...],
+) -> Launch:
+    """Gather every reason to refuse, of the crew, its models, the options and the workspace, and refuse once (P2)."""
+    from ggactors.tools.toolbox import own_tool_problems
+
+    problems: list[Problem] = []
+    read, resolution = _read(crew, problems)
+    if checkout not in (None, "private", "inPlace"):
+        problems.append(Problem(path="checkout", what=f"{checkout!r} is no checkout", remedy="use private or inPlace"))
+    if land not in (None, "end", "each", "never"):
+        problems.append(Problem(path="land", what=f"{land!r} is no landing", remedy="use end, each or never"))
+    if not task.strip():
+        problems.append(Problem(path="task", what="the task is empty", remedy="say what is to be done"))
+    sources: dict[str, ModelSource] = dict(models)
+    if read is not None:
+        read = evolve(read, checkout=checkout or read.checkout, land=land or read.land)
+        for spec in read.models:
+            source = resolution.source(spec)
+            if source is not None:
+                sources.setdefault(spec.key, source)
+    problems += own_tool_problems(tools)
+    problems += _workspace_problems(workspace, read, home)
+    if problems or read is None:
+        raise LaunchRefused(problems)
+    return Launch(
+        crew=read,
+        workspace=workspace.resolve(),
+        task=task,
+        sources=sources,
+        include_dirty=include_dirty,
+        large_baseline=large_baseline,
+        tools=tools,
+    )
+
+
+def _read(crew: Crew | Reading | str | Path, problems: list[Problem]) -> tuple[Crew | None, Resolution]:
+    """Read the crew as far as it goes, and resolve every model it names, adding what stands in the way."""
+    from ggactors.crew import Reading, read_crew
+    from ggactors.models.resolve import resolve_all
+
+    if isinstance(crew, Crew):
+        resolution = resolve_all(crew.models, crew.folder)
+        problems.extend(resolution.problems)
+        return crew, resolution
+    reading = crew if isinstance(crew, Reading) else read_crew(Path(crew))
+    resolution = resolve_all(reading.models, reading.folder)
+    problems.extend((*reading.problems, *resolution.problems))
+    return reading.crew, resolution
+
+
+def _workspace_problems(workspace: Path, crew: Crew | None, home: Path) -> list[Problem]:
+    from ggactors.store.folder import refuse_workspace
+
+    if not workspace.is_dir():
+        return [Problem(path="workspace", what=f"{workspace} is not a folder", remedy="name an existing folder")]
+    if not os.access(workspace, os.R_OK | os.X_OK):
+        return [Problem(path="workspace", what=f"{workspace} cannot be read", remedy="give yourself access to it")]
+    refused = refuse_workspace(workspace, home=home, environ=os.environ)
+    if refused is not None:
+        return [refused]
+    if crew is None or crew.board is None:
+        return []
+    from ggactors.repo.service import inspect_workspace
+
+    return inspect_workspace(workspace, checkout=crew.checkout, run_state=home)
+
+
+@asynccontextmanager
+async def _staff(launch: Launch, folder: RunFolder, place: Workplace) -> AsyncIterator[Staff]:
+    from ggactors.runtime.system import open_system
+
+    staff = Staff(launch=launch, folder=folder, place=place)
+    try:
+        async with open_system(on_crash=staff.crashed) as system:
+            staff.start(system)
+            yield staff
+    finally:
+        staff.close()

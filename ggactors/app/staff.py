@@ -1,0 +1,369 @@
+"""The staff of one run: its actors made and wired, its agents hired, its end brought about.
+
+Law: whatever an actor needs of another it gets here as a reference or a function. A crash of an actor is a defect of ours: it
+is written to a file of the run, named to the operator, and stops the run honestly (D8).
+"""
+
+from __future__ import annotations
+
+import random
+import traceback
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, evolve, field
+
+from ggactors import __version__
+from ggactors.actors.board import BoardActor
+from ggactors.actors.desk import Desk
+from ggactors.actors.merger import MergerActor
+from ggactors.actors.run import RunActor
+from ggactors.actors.scheduler import SchedulerActor
+from ggactors.actors.spending import SpendGate
+from ggactors.actors.stations import reconciler
+from ggactors.actors.switch import Switch
+from ggactors.app.hiring import Hiring
+from ggactors.ports import JournalBroken, RepositoryBroken
+from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Say, Stop, Wake
+from ggactors.protocol.board import BoardAnswer, BoardLetter, FailDispatch, IssueAssigned
+from ggactors.protocol.events import CheckoutMoved, Log, SessionEnded, SessionStarted, SessionSummary
+from ggactors.protocol.git import Landing
+from ggactors.protocol.run import AgentGone, Nudge, Outcome, RunClosed, RunFact, RunLetter, RunOpened, StopRun
+from ggactors.protocol.values import Kind, Role, Status
+from ggactors.rules.briefs import dirty_note
+from ggactors.rules.charter import charter_of
+from ggactors.rules.spend import Ledger
+from ggactors.rules.verdict import exit_code
+from ggactors.runtime.fairlock import FairLock
+from ggactors.runtime.slots import SlotPool
+from ggactors.tools.mask import Mask
+from ggactors.wire import Codec, Tagged
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ggactors.app.launch import Launch
+    from ggactors.app.workplace import Workplace
+    from ggactors.protocol.events import Event
+    from ggactors.runtime.ref import Ref
+    from ggactors.runtime.slots import Seat
+    from ggactors.runtime.system import System
+    from ggactors.store.folder import RunFolder
+
+AGENT_CODEC: Codec[AgentLetter, None] = Codec(AgentLetter, None)
+RUN_CODEC: Codec[RunLetter, None] = Codec(RunLetter, None)
+BOARD_CODEC: Codec[BoardLetter, BoardAnswer] = Codec(BoardLetter, BoardAnswer)
+NUDGE_CODEC: Codec[Nudge, None] = Codec(Nudge, None)
+AGENT_FACTS: Tagged[AgentFact] = Tagged(AgentFact)
+RUN_FACTS: Tagged[RunFact] = Tagged(RunFact)
+
+ROOT = "root"
+
+
+@define(kw_only=True)
+class Staff:
+    """All actors of a run. ``done`` is set once the account was given and ``outcome`` holds it."""
+
+    launch: Launch
+    folder: RunFolder
+    place: Workplace
+    switch: Switch = field(factory=Switch)
+    outcome: Outcome | None = None
+    done: trio.Event = field(factory=trio.Event)
+    agents: dict[str, Ref[AgentLetter, None]] = field(factory=dict)
+    tree: FairLock = field(factory=FairLock)
+    pool: SlotPool = field(init=False)
+    spending: SpendGate = field(init=False)
+    _living: set[str] = field(factory=set)
+    _issues: dict[str, str] = field(factory=dict)
+    _nudged: list[Ref[Nudge, None] | Ref[RunLetter, None]] = field(factory=list)
+    _run: Ref[RunLetter, None] | None = None
+    _board: Ref[BoardLetter, BoardAnswer] | None = None
+    _system: System | None = None
+    _hiring: Hiring | None = None
+    _crashes: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Make the pool and the purse."""
+        limits = self.launch.crew.limits
+        self.pool = SlotPool(limits.max_parallel)
+        self.spending = SpendGate(Ledger(max_cost=limits.max_cost, max_tokens=limits.max_tokens))
+
+    # ------------------------------------------------------------ opening
+
+    def start(self, system: System) -> None:
+        """Spawn the board, the scheduler, the merger, the run and the root, and let them go."""
+        self._system = system
+        launch, emit = self.launch, self.place.emit
+        opened = RunOpened(run=self.folder.id, workspace=str(launch.workspace), task=launch.task, version=__version__)
+        self.place.journal.append("run", [RUN_FACTS.pack(opened)])
+        emit(SessionStarted(crew=launch.crew.name, workspace=str(launch.workspace), version=__version__, resumed=False))
+        self._say_what_was_found()
+        charter = charter_of(launch.crew)
+        if charter is not None:
+            board = BoardActor(charter, self.place.journal, emit, self._wake, self._nudge)
+            self._board = system.spawn("board", board, BOARD_CODEC)
+        run = RunActor(
+            switch=self.switch,
+            board=self._board,
+            living=lambda: len(self._living),
+            finish=self._finish,
+            spend=self.spending.totals,
+        )
+        self._run = system.spawn("run", run, RUN_CODEC)
+        self._nudged.append(self._run)
+        reconcile = self._hire_office()
+        repository = self.place.repository
+        if self._board is not None and repository is not None:
+            scheduler = SchedulerActor(
+                board=self._board,
+                pool=self.pool,
+                repository=repository,
+                spawn=self._spawn_implementer,
+                reconcile=reconcile,
+                emit=emit,
+            )
+            merger = MergerActor(
+                board=self._board,
+                repository=repository,
+                tree=self.tree,
+                emit=emit,
+                main_agent=ROOT,
+                landed=self._land_each if launch.crew.land == "each" else None,
+            )
+            self._nudged.append(system.spawn("scheduler", scheduler, NUDGE_CODEC))
+            self._nudged.append(system.spawn("merger", merger, NUDGE_CODEC))
+        self._spawn(self._root_order(), self.pool.seat(ROOT), None)
+
+    def _hire_office(self) -> Callable[[str, str], Awaitable[None]]:
+        """Make the desk and the hiring office; answer the function that reconciles failed issues."""
+        repository = self.place.repository
+        emit = self.place.emit
+        if repository is not None:
+            reconcile = reconciler(repository, emit)
+        else:
+
+            async def reconcile(issue: str, reason: str) -> None:
+                """Have no worktree to discard."""
+
+        desk = Desk(
+            limits=self.launch.crew.limits,
+            emit=emit,
+            journal=self.place.journal,
+            now=trio.current_time,
+            jitter=random.random,
+            started=trio.current_time(),
+            switch=self.switch,
+            spending=self.spending,
+            gone=self._gone,
+            board=self._board,
+            pack=AGENT_FACTS.pack,
+            stop_run=self.stop,
+        )
+        self._hiring = Hiring(
+            launch=self.launch,
+            folder=self.folder,
+            desk=desk,
+            repository=repository,
+            tree=self.tree,
+            reconcile=reconcile,
+            mask=Mask({}),
+        )
+        return reconcile
+
+    def _root_order(self) -> AgentOrder:
+        root = self.launch.crew.root
+        repository = self.place.repository
+        workdir = str(self.launch.workspace) if repository is None else repository.facts.root
+        return AgentOrder(
+            id=ROOT,
+            profile=root.id,
+            kind=Kind.ROOT,
+            role=Role.STANDARD,
+            brief=self.launch.task,
+            workdir=workdir,
+            branch=None if repository is None else repository.facts.branch,
+            notes="" if repository is None else dirty_note(repository.facts.dirty),
+        )
+
+    def _say_what_was_found(self) -> None:
+        repository = self.place.repository
+        if repository is None:
+            return
+        for note in repository.facts.notes:
+            self.place.emit(Log(level="info", message=note))
+        if repository.facts.dirty:
+            paths = repository.facts.dirty
+            shown = ", ".join(paths[:8]) + (f" and {len(paths) - 8} more" if len(paths) > 8 else "")
+            self.place.emit(
+                Log(level="warning", message=f"your uncommitted changes are left alone and not in the run: {shown}")
+            )
+
+    # ------------------------------------------------------------ agents
+
+    def _spawn_implementer(self, order: AgentOrder, seat: Seat, assigned: IssueAssigned) -> None:
+        self._spawn(order, seat, assigned)
+
+    def _spawn(self, order: AgentOrder, seat: Seat, assigned: IssueAssigned | None) -> None:
+        if self._hiring is None or self._system is None:
+            raise RuntimeError("the staff was not started")
+        actor = self._hiring.agent(order, seat, assigned)
+        self.agents[order.id] = self._system.spawn(order.id, actor, AGENT_CODEC)
+        self._living.add(order.id)
+        if order.issue is not None:
+            self._issues[order.id] = order.issue
+
+    def _gone(self, letter: AgentGone) -> None:
+        self._living.discard(letter.agent)
+        if self._run is not None:
+            self._run.tell(letter)
+
+    def _wake(self, agent: str) -> None:
+        ref = self.agents.get(agent)
+        if ref is not None:
+            ref.tell(Wake())
+
+    def _nudge(self) -> None:
+        for ref in self._nudged:
+            ref.tell(Nudge())
+
+    def say(self, agent: str, text: str, sender: str) -> bool:
+        """Hand a text to a living agent for its next turn. Tell whether it lives."""
+        ref = self.agents.get(agent)
+        return agent in self._living and ref is not None and ref.tell(Say(text=text, sender=sender))
+
+    # ------------------------------------------------------------ stopping
+
+    def stop(self, status: Status, reason: str) -> None:
+        """Stop the run for this status at its agents' turn boundaries. Doing it again changes nothing."""
+        if self.switch.stop(status, reason):
+            for agent in tuple(self._living):
+                self.agents[agent].tell(Stop())
+            if self._run is not None:
+                self._run.tell(StopRun(status=status, reason=reason))
+
+    def crashed(self, name: str, error: BaseException) -> None:
+        """Take note of an actor's crash and stop the run (D8). The journal giving out is the world's doing, not a defect."""
+        if isinstance(error, JournalBroken):
+            reason = f"the journal could not be written: {error}"
+        else:
+            self._crashes += 1
+            path = self.folder.path / f"crash-{self._crashes}.txt"
+            try:
+                path.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
+                told = f"its traceback is in {path}"
+            except OSError as failed:
+                told = f"its traceback could not be written ({failed.strerror})"
+            reason = f"a defect of ggactors: {name} broke down ({type(error).__name__}); {told}"
+        self.place.emit(Log(level="error", message=reason))
+        issue = self._issues.get(name)
+        if issue is not None and name in self._living and self._board is not None:
+            self._board.tell(FailDispatch(issue=issue, reason=reason))
+        self.stop(Status.INTERNAL_ERROR, reason)
+        if name in self._living:
+            kind = Kind.ROOT if name == ROOT else Kind.IMPLEMENTER
+            self._gone(
+                AgentGone(agent=name, kind=kind, status=Status.INTERNAL_ERROR, summary=reason, turns=0, errors=0)
+            )
+        if name == "run":
+            self._give_account(self._broken_account(reason), None)
+
+    # ------------------------------------------------------------ ending
+
+    async def _finish(self, outcome: Outcome) -> None:
+        landing = None
+        if self.place.repository is not None and self.launch.crew.land != "never":
+            landing = await self._land()
+        self._give_account(outcome, landing)
+
+    async def _land_each(self) -> None:
+        await self._land()
+
+    async def _land(self) -> Landing | None:
+        """Move the operator's checkout forward, and say what became of it (W10)."""
+        repository = self.place.repository
+        if repository is None:
+            return None
+        try:
+            async with self.tree.alone():
+                landing = await repository.land()
+        except RepositoryBroken as error:
+            tip = repository.facts.base
+            landing = Landing(source=tip, target=tip, reason="write-failed", detail=str(error))
+        if landing.source != landing.target or landing.reason is not None:
+            self.place.emit(
+                CheckoutMoved(source=landing.source, target=landing.target, held=landing.held, reason=landing.reason)
+            )
+        if landing.reason is not None:
+            facts = repository.facts
+            self.place.emit(
+                Log(
+                    level="warning",
+                    message=f"your checkout was not moved ({landing.reason}: {landing.detail}); the work is on "
+                    f"refs/heads/{facts.branch} of {facts.repository}; fetch it with: "
+                    f"git fetch {facts.repository} refs/heads/{facts.branch}",
+                )
+            )
+        return landing
+
+    def _give_account(self, outcome: Outcome, landing: Landing | None) -> None:
+        landed = None
+        if landing is not None:
+            landed = {
+                "from": landing.source,
+                "to": landing.target,
+                "held": list(landing.held),
+                "reason": landing.reason,
+            }
+        self.outcome = evolve(outcome, landed=landed, run=self.folder.id, folder=str(self.folder.path))
+        emit = self.place.emit
+        emit(_summary_event(self.outcome))
+        emit(SessionEnded(status=self.outcome.status))
+        closed = RunClosed(status=self.outcome.status, exit_code=self.outcome.exit_code)
+        self.place.journal.append("run", [RUN_FACTS.pack(closed)])
+        self.done.set()
+
+    def close(self) -> None:
+        """Give the account of a run that was cut off, if none was given."""
+        if self.outcome is None:
+            self.switch.stop(Status.CANCELED, "stopped at once")
+            self._give_account(self._broken_account("stopped at once"), None)
+
+    def _broken_account(self, reason: str) -> Outcome:
+        """Account for a run whose own actor is not there to do it, from the events it left."""
+        status = self.switch.status or Status.INTERNAL_ERROR
+        usage, cost = self.spending.totals()
+        issues = self.place.view.issue_states()
+        return Outcome(
+            status=status,
+            exit_code=exit_code(status, issues),
+            summary=reason,
+            verified=None,
+            turns=0,
+            errors=0,
+            usage=usage,
+            cost=cost,
+            limit_hit=None,
+            issues={issue: str(state) for issue, state in issues.items()},
+            stalled=(),
+            agents=len(self.agents),
+            landed=None,
+        )
+
+
+def _summary_event(outcome: Outcome) -> Event:
+    return SessionSummary(
+        status=outcome.status,
+        exit_code=outcome.exit_code,
+        summary=outcome.summary,
+        verified=outcome.verified,
+        turns=outcome.turns,
+        errors=outcome.errors,
+        usage=outcome.usage,
+        cost=outcome.cost,
+        limit_hit=outcome.limit_hit,
+        issues=outcome.issues,
+        stalled=outcome.stalled,
+        agents=outcome.agents,
+        landed=outcome.landed,
+    )

@@ -1,0 +1,117 @@
+"""What a run stands on: its journal, its event stream, its repository. Opened in order, closed in reverse, whatever happens."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, cast
+
+from attrs import frozen
+
+from ggactors.ports import LaunchRefused, RepositoryBroken
+from ggactors.protocol.events import Log
+from ggactors.protocol.values import Problem
+from ggactors.runtime.bus import EventBus
+from ggactors.runtime.clock import RealClock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
+
+    from ggactors.app.launch import Launch
+    from ggactors.ports import Journal, Repository
+    from ggactors.protocol.events import Event, Header
+    from ggactors.store.folder import RunFolder
+    from ggactors.telemetry.folds import RunView
+    from ggactors.telemetry.sink import JsonLines
+
+
+@frozen(kw_only=True)
+class Workplace:
+    """The opened things of one run. ``repository`` is None without a board (B12); ``view`` is folded from the events."""
+
+    bus: EventBus
+    journal: Journal
+    repository: Repository | None
+    view: RunView
+    lines: JsonLines
+    events_path: Path
+
+    def emit(self, event: Event) -> None:
+        """Emit an event of the run."""
+        self.bus.emit(event)
+
+
+@asynccontextmanager
+async def open_workplace(
+    launch: Launch, folder: RunFolder, *, home: Path, note: Callable[[str], None]
+) -> AsyncIterator[Workplace]:
+    """Open what the run stands on. Raises LaunchRefused, and then the run's folder is gone again."""
+    from ggactors.store.journal import open_journal
+    from ggactors.telemetry.folds import RunView
+    from ggactors.telemetry.sink import JsonLines
+
+    async with AsyncExitStack() as stack:
+        try:
+            folder.crew.write_text(json.dumps(dict(launch.crew.document), indent=2) + "\n", encoding="utf-8")
+            if launch.crew.checkout == "inPlace" or launch.crew.board is None:
+                _lock_workspace(launch.workspace, home, stack)
+            repository = await _open_repository(launch, folder, note)
+        except LaunchRefused:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise
+        except RepositoryBroken as error:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            raise LaunchRefused(
+                [Problem(path="workspace", what=str(error), remedy="mend that and start again")]
+            ) from error
+        if repository is not None:
+            stack.push_async_callback(repository.close)
+        bus = EventBus(run=folder.id, clock=RealClock().stamp)
+        lines = JsonLines(folder.events)
+        stack.callback(lines.close)
+        bus.add_sink(cast("Callable[[Header], None]", lines))
+        view = RunView()
+        bus.add_sink(cast("Callable[[Header], None]", view.apply))
+        stack.callback(bus.close)
+
+        def trouble(message: str) -> None:
+            bus.emit(Log(level="error", message=message))
+
+        journal = await stack.enter_async_context(open_journal(folder.journal, on_trouble=trouble))
+        yield Workplace(
+            bus=bus, journal=journal, repository=repository, view=view, lines=lines, events_path=folder.events
+        )
+
+
+def _lock_workspace(workspace: Path, home: Path, stack: AsyncExitStack) -> None:
+    """Hold the workspace itself: two runs in one directory would mix (smaller decision 3)."""
+    from ggactors.store.lock import LockHeld, lock_workspace
+
+    try:
+        stack.enter_context(lock_workspace(home, workspace))
+    except LockHeld as held:
+        by = f" (process {held.holder.pid})" if held.holder is not None else ""
+        problem = Problem(
+            path="workspace",
+            what=f"another run works in {workspace} itself{by}",
+            remedy="wait for it, cancel it, or use checkout private",
+        )
+        raise LaunchRefused([problem]) from held
+
+
+async def _open_repository(launch: Launch, folder: RunFolder, note: Callable[[str], None]) -> Repository | None:
+    if launch.crew.board is None:
+        return None
+    from ggactors.repo.service import open_repository
+
+    return await open_repository(
+        launch.workspace,
+        run_id=folder.id,
+        run_dir=folder.path,
+        checkout=launch.crew.checkout,
+        include_dirty=launch.include_dirty,
+        large_baseline=launch.large_baseline,
+        note=note,
+    )
