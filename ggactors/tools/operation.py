@@ -198,7 +198,7 @@ class Operation:
             if sent is None and (not param.required or param.sent_as not in args):
                 checked[param.name] = param.default
                 if param.required:
-                    faults.append(f"`{param.sent_as}` is missing: send {param.expected()}, {_first_words(param.doc)}")
+                    faults.append(f"`{param.sent_as}` is missing: send {param.expected()}: {_first_words(param.doc)}")
                 continue
             checked[param.name], fault = param.read(sent)
             if fault is not None:
@@ -231,7 +231,8 @@ def _shown(value: str) -> str:
 
 
 def _first_words(doc: str) -> str:
-    return doc.split(". ", 1)[0].rstrip(".")
+    words = doc.split(". ", 1)[0].rstrip(".")
+    return words[:1].lower() + words[1:]
 
 
 def _did_you_mean(name: str, known: tuple[str, ...] | list[str]) -> str:

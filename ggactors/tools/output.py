@@ -6,6 +6,7 @@ the command.
 
 from __future__ import annotations
 
+import codecs
 import itertools
 import os
 from contextlib import suppress
@@ -104,10 +105,9 @@ class Recorder:
             return (self._head + self._tail).decode("utf-8", "replace")
         left = self._seen - len(self._head) - len(self._tail)
         where = f"; all of it is in {self.path}" if self.path else ""
-        return (
-            f"{self._head.decode('utf-8', 'replace')}\n[… {left} bytes left out here{where} …]\n"
-            f"{self._tail.decode('utf-8', 'replace')}"
-        )
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(self._head)
+        tail = _whole_from_here(self._tail).decode("utf-8", "replace")
+        return f"{head}\n[… {left} bytes left out here{where} …]\n{tail}"
 
     def _take(self, piece: bytes) -> None:
         if not piece:
@@ -152,3 +152,11 @@ class Recorder:
             with suppress(OSError):
                 Path(self.path).unlink()
             self.path = None
+
+
+def _whole_from_here(piece: bytearray) -> bytes:
+    """Drop the end of a character that the cut has split."""
+    start = 0
+    while start < min(3, len(piece)) and piece[start] & 0xC0 == 0x80:
+        start += 1
+    return bytes(piece[start:])

@@ -32,8 +32,11 @@ def json_text(value: object) -> str:
 
 
 def bound(text: str, most: int, keep: Callable[[str], str | None]) -> str:
-    """Cut the middle out of a text that is too long, keeping all of it aside where ``keep`` can. Lone surrogates are replaced."""
-    text = text.encode("utf-8", "replace").decode()
+    """Cut the middle out of a text that is too long, keeping all of it aside where ``keep`` can.
+
+    Lone surrogates and NUL characters, which providers and databases refuse, are replaced.
+    """
+    text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
     if len(text) <= most:
         return text
     path = keep(text)

@@ -17,7 +17,7 @@ from attrs import frozen
 
 from ggactors.protocol.values import Code, Refused
 from ggactors.protocol.workbench import ShellDone
-from ggactors.tools.strays import MARK, end_strays, kill_group, last_pid
+from ggactors.tools.strays import MARK, end_strays, kill_group, last_pid, no_wrap_secs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _PIECE = 64 * 1024
 _GRACE = 0.1
 """Seconds in which a pipe that somebody still holds may deliver what is on its way."""
-_SHORT = 2.0
-"""A command this short, in seconds, cannot have used up all process ids; only younger processes are then looked at."""
 _REAP = 5.0
 
 
@@ -70,7 +68,7 @@ async def run_command(command: Command, recorder: Recorder) -> ShellDone | Refus
     finally:
         kill_group(process.pid)
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _REAP):
-            quick = trio.current_time() - began < _SHORT
+            quick = trio.current_time() - began < no_wrap_secs()
             await end_strays(command.mark, process.pid, since if quick else None)
         # Reaped last: until then its id, and with it the group's, is not given away.
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _REAP):

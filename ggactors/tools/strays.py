@@ -20,6 +20,8 @@ MARK = "GGACTORS_CALL"
 _PROC = "/proc"
 _ROUNDS = 200
 _PAUSE = 0.005
+_FASTEST = 50_000
+"""More processes a second than a machine starts."""
 
 
 def kill_group(leader: int) -> None:
@@ -36,17 +38,22 @@ def last_pid() -> int | None:
         return None
 
 
+def no_wrap_secs() -> float:
+    """Give the seconds in which no machine hands out all its process ids, so that younger processes have later ids."""
+    try:
+        return int(Path(_PROC, "sys/kernel/pid_max").read_text()) / _FASTEST
+    except (OSError, ValueError):
+        return 0.0
+
+
 def strays(mark: str, leader: int, since: int | None) -> list[int]:
     """List the living processes of a command: marked, in its group or session, or descended from such.
 
-    ``since`` is the id handed out last before the command began: processes before it are not looked at; None looks at all.
+    ``since`` is the id handed out last before the command began: only ids handed out later are looked at; None looks at all.
     """
-    newest = last_pid()
-    wrapped = since is None or newest is None or newest < since
-    table = _table(0 if wrapped or since is None else since)
+    table = _table(since, last_pid())
     coded = mark.encode()
     found = {pid for pid, (_, group, session) in table.items() if leader in (group, session) or _is_marked(pid, coded)}
-    found |= {leader} & table.keys()
     grown = True
     while grown:
         children = {pid for pid, (parent, _, _) in table.items() if parent in found} - found
@@ -73,15 +80,18 @@ async def end_strays(mark: str, leader: int, since: int | None = None) -> int:
     return len(ended)
 
 
-def _table(above: int) -> dict[int, tuple[int, int, int]]:
-    """Map each living process with an id above ``above`` to its parent, group and session. Zombies are left out: they are dead."""
+def _table(since: int | None, newest: int | None) -> dict[int, tuple[int, int, int]]:
+    """Map each living process with an id handed out after ``since`` to its parent, group and session.
+
+    Zombies are left out: they are dead.
+    """
     table: dict[int, tuple[int, int, int]] = {}
     try:
         names = os.listdir(_PROC)  # noqa: PTH208 - names alone; hundreds of path objects a call would cost more than the scan
     except OSError:
         return table
     for name in names:
-        if not name.isdigit() or int(name) <= above:
+        if not name.isdigit() or not _later(int(name), since, newest):
             continue
         with suppress(OSError, ValueError, IndexError):
             # The name in parentheses may hold anything, so the fields are counted from its end.
@@ -89,6 +99,13 @@ def _table(above: int) -> dict[int, tuple[int, int, int]]:
             if state not in (b"Z", b"X"):
                 table[int(name)] = (int(parent), int(group), int(session))
     return table
+
+
+def _later(pid: int, since: int | None, newest: int | None) -> bool:
+    """Tell whether an id was handed out after ``since``; ids go round at their end."""
+    if since is None or newest is None:
+        return True
+    return pid > since if newest >= since else pid > since or pid <= newest
 
 
 def _is_marked(pid: int, mark: bytes) -> bool:

@@ -8,6 +8,7 @@ costs more than it saves; what may take long runs in a thread of the run's lanes
 from __future__ import annotations
 
 import errno
+import os
 import secrets
 import shutil
 from functools import partial
@@ -19,6 +20,7 @@ from trio.lowlevel import RunVar
 
 from ggactors.protocol.values import Code, Refused
 from ggactors.tools import reading, writing
+from ggactors.tools.guard import held_back
 from ggactors.tools.mask import Mask
 from ggactors.tools.output import Outputs, Recorder
 from ggactors.tools.paths import Declined, Ground, shown
@@ -114,6 +116,9 @@ class LocalWorkbench:
 
     async def run(self, command: str, seconds: float = 120.0) -> ShellDone | Refused:
         """Run a command in the root. Cancelled, timed out or done: no process of it is left."""
+        refused = held_back(command)
+        if refused is not None:
+            return refused
         self._calls += 1
         order = Command(
             line=command, folder=self.root, env=self._env, seconds=seconds, mark=f"{self._token}.{self._calls}"
@@ -126,9 +131,11 @@ class LocalWorkbench:
 
     async def close(self) -> None:
         """Remove the agent's scratch folder. Cancelled: it is removed all the same."""
-        await trio.to_thread.run_sync(
-            partial(shutil.rmtree, self._scratch, ignore_errors=True), limiter=Lanes.here().files
-        )
+        if not os.path.isdir(self._scratch):  # noqa: PTH112 - one question for each agent that ends
+            return
+        with trio.CancelScope(shield=True):
+            work = partial(shutil.rmtree, self._scratch, ignore_errors=True)
+            await trio.to_thread.run_sync(work, limiter=Lanes.here().files)
 
     async def _files(
         self, operation: str, work: Callable[[], Answer], *, size: Callable[[], int] | None = None
