@@ -205,7 +205,11 @@ class AgentActor:
                 pass
 
     def _stopped(self) -> SessionEnd:
+        """End with the run. A run-wide ceiling is every agent's own stop, with an event of its own (C2)."""
         status = self.desk.switch.status or Status.CANCELED
+        breach = self._breach()
+        if breach is not None and breach.status is status and is_run_wide(breach.limit):
+            return self._breached(breach)
         return SessionEnd(status=status, summary=self.desk.switch.reason, parked=True)
 
     def _breached(self, breach: Breach) -> SessionEnd:
@@ -320,6 +324,9 @@ class AgentActor:
             self._record(TurnResult.ERROR, "model_auth" if fault.auth else "model_rejected")
             return SessionEnd(status=status, summary=str(fault))
         wait = wait_secs(attempt, retry_after=fault.retry_after, jitter=self.desk.jitter())
+        if self.desk.limits.max_runtime_secs is not None:
+            left = self.desk.limits.max_runtime_secs - (self.desk.now() - self.desk.started)
+            wait = min(wait, max(left, 0.0))
         self.desk.emit(
             RetryWait(agent=self.id, model=self.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, assert_never
 
-from attrs import define, field
+from attrs import define
 
 from ggactors.protocol.board import AskOutlook, BoardPicture, Outlook, ReadBoard, StopDispatch
 from ggactors.protocol.run import AgentGone, Nudge, Outcome, StopRun
@@ -35,28 +35,35 @@ class RunActor:
     living: Callable[[], int]
     finish: Callable[[Outcome], Awaitable[None]]
     spend: Callable[[], tuple[dict[str, int], float | None]]
+    last_seen: Callable[[], BoardPicture]
+    """The board as its events told it, for a run whose board is gone or that never had one."""
     agents: int = 0
     turns: int = 0
     errors: int = 0
     root: AgentGone | None = None
     limit: dict[str, Any] | None = None
-    _issues: BoardPicture = field(factory=lambda: BoardPicture(epics=(), issues=()))
 
     async def run(self, inbox: Inbox[RunLetter, None]) -> None:
-        """Take letters until the run is over, then give the account."""
+        """Take letters until the run is over, then give the account. A board that is gone does not end it before its agents."""
+        while not await self._over():
+            for envelope in await inbox.drain():
+                await self._take(envelope.letter)
+        match await self._ask(ReadBoard()):
+            case BoardPicture() as picture:
+                await self.finish(self._account(picture))
+            case _:
+                await self.finish(self._account(self.last_seen()))
+
+    async def _ask(self, letter: BoardLetter) -> BoardAnswer | None:
+        """Ask the board; None without one, or once it broke down."""
+        if self.board is None:
+            return None
         try:
-            while not await self._over():
-                for envelope in await inbox.drain():
-                    await self._take(envelope.letter)
-            if self.board is not None:
-                match await self.board.ask(ReadBoard()):
-                    case BoardPicture() as picture:
-                        self._issues = picture
-                    case _:
-                        pass
+            return await self.board.ask(letter)
         except ActorGone:
+            self.board = None
             self.switch.stop(Status.INTERNAL_ERROR, "the board broke down")
-        await self.finish(self.account())
+            return None
 
     async def _take(self, letter: RunLetter) -> None:
         match letter:
@@ -74,30 +81,29 @@ class RunActor:
                     self.limit = letter.limit
             case StopRun(status=status, reason=reason):
                 self.switch.stop(status, reason)
-                if self.board is not None:
-                    defect = reason if status is Status.INTERNAL_ERROR else None
-                    await self.board.ask(StopDispatch(defect=defect))
+                await self._ask(StopDispatch(defect=reason if status is Status.INTERNAL_ERROR else None))
             case _ as never:
                 assert_never(never)
 
     async def _over(self) -> bool:
-        if self.root is None and self.switch.status is not Status.INTERNAL_ERROR:
-            return False
         if self.living() > 0:
             return False
-        if self.board is None:
+        if self.switch.status is Status.INTERNAL_ERROR:
             return True
-        outlook = await self.board.ask(AskOutlook())
-        if not isinstance(outlook, Outlook):
-            return True
-        busy = outlook.in_flight - outlook.parked
-        return outlook.dispatchable == 0 and outlook.accepted == 0 and busy <= 0
+        if self.root is None:
+            return False
+        match await self._ask(AskOutlook()):
+            case Outlook() as outlook:
+                busy = outlook.in_flight - outlook.parked
+                return outlook.dispatchable == 0 and outlook.accepted == 0 and busy <= 0
+            case _:
+                return True
 
-    def account(self) -> Outcome:
+    def _account(self, picture: BoardPicture) -> Outcome:
         """Sum the run up."""
         root = self.root.status if self.root is not None else Status.INTERNAL_ERROR
         status = run_status(root, self.switch.status)
-        states: dict[str, IssueState] = {issue.id: issue.state for issue in self._issues.issues}
+        states: dict[str, IssueState] = {issue.id: issue.state for issue in picture.issues}
         usage, cost = self.spend()
         return Outcome(
             status=status,
@@ -110,7 +116,7 @@ class RunActor:
             cost=cost,
             limit_hit=self.limit,
             issues={issue: str(state) for issue, state in states.items()},
-            stalled=tuple({"issue": stall.issue, "blocker": stall.blocker} for stall in self._issues.stalled),
+            stalled=tuple({"issue": stall.issue, "blocker": stall.blocker} for stall in picture.stalled),
             agents=self.agents,
             landed=None,
         )

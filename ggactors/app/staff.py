@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import random
 import traceback
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, evolve, field
+from attrs import define, field
 
 from ggactors import __version__
 from ggactors.actors.board import BoardActor
@@ -22,18 +23,22 @@ from ggactors.actors.scheduler import SchedulerActor
 from ggactors.actors.spending import SpendGate
 from ggactors.actors.stations import reconciler
 from ggactors.actors.switch import Switch
+from ggactors.app.account import account_of, board_of, give_account, land
 from ggactors.app.hiring import Hiring
-from ggactors.ports import JournalBroken, RepositoryBroken
+from ggactors.ports import JournalBroken
 from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Say, Stop, Wake
-from ggactors.protocol.board import BoardAnswer, BoardLetter, FailDispatch, IssueAssigned
-from ggactors.protocol.events import CheckoutMoved, Log, SessionEnded, SessionStarted, SessionSummary
-from ggactors.protocol.git import Landing
+from ggactors.protocol.board import (
+    BoardAnswer,
+    BoardLetter,
+    FailDispatch,
+    IssueAssigned,
+)
+from ggactors.protocol.events import Log, SessionStarted
 from ggactors.protocol.run import AgentGone, Nudge, Outcome, RunClosed, RunFact, RunLetter, RunOpened, StopRun
 from ggactors.protocol.values import Kind, Role, Status
 from ggactors.rules.briefs import dirty_note
 from ggactors.rules.charter import charter_of
 from ggactors.rules.spend import Ledger
-from ggactors.rules.verdict import exit_code
 from ggactors.runtime.fairlock import FairLock
 from ggactors.runtime.slots import SlotPool
 from ggactors.tools.mask import Mask
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
-    from ggactors.protocol.events import Event
+    from ggactors.protocol.git import Landing
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat
     from ggactors.runtime.system import System
@@ -109,6 +114,7 @@ class Staff:
             living=lambda: len(self._living),
             finish=self._finish,
             spend=self.spending.totals,
+            last_seen=lambda: board_of(self.place.view),
         )
         self._run = system.spawn("run", run, RUN_CODEC)
         self._nudged.append(self._run)
@@ -271,56 +277,25 @@ class Staff:
     # ------------------------------------------------------------ ending
 
     async def _finish(self, outcome: Outcome) -> None:
-        landing = None
-        if self.place.repository is not None and self.launch.crew.land != "never":
-            landing = await self._land()
+        landing = await self._land() if self.launch.crew.land != "never" else None
         self._give_account(outcome, landing)
+
+    async def _land(self) -> Landing | None:
+        """Move the operator's checkout forward while nobody works in main, and say what became of it (W10)."""
+        repository = self.place.repository
+        if repository is None:
+            return None
+        async with self.tree.alone():
+            return await land(repository, self.place.emit)
 
     async def _land_each(self) -> None:
         await self._land()
 
-    async def _land(self) -> Landing | None:
-        """Move the operator's checkout forward, and say what became of it (W10)."""
-        repository = self.place.repository
-        if repository is None:
-            return None
-        try:
-            async with self.tree.alone():
-                landing = await repository.land()
-        except RepositoryBroken as error:
-            tip = repository.facts.base
-            landing = Landing(source=tip, target=tip, reason="write-failed", detail=str(error))
-        if landing.source != landing.target or landing.reason is not None:
-            self.place.emit(
-                CheckoutMoved(source=landing.source, target=landing.target, held=landing.held, reason=landing.reason)
-            )
-        if landing.reason is not None:
-            facts = repository.facts
-            self.place.emit(
-                Log(
-                    level="warning",
-                    message=f"your checkout was not moved ({landing.reason}: {landing.detail}); the work is on "
-                    f"refs/heads/{facts.branch} of {facts.repository}; fetch it with: "
-                    f"git fetch {facts.repository} refs/heads/{facts.branch}",
-                )
-            )
-        return landing
-
     def _give_account(self, outcome: Outcome, landing: Landing | None) -> None:
-        landed = None
-        if landing is not None:
-            landed = {
-                "from": landing.source,
-                "to": landing.target,
-                "held": list(landing.held),
-                "reason": landing.reason,
-            }
-        self.outcome = evolve(outcome, landed=landed, run=self.folder.id, folder=str(self.folder.path))
-        emit = self.place.emit
-        emit(_summary_event(self.outcome))
-        emit(SessionEnded(status=self.outcome.status))
+        self.outcome = give_account(outcome, landing, folder=self.folder, emit=self.place.emit)
         closed = RunClosed(status=self.outcome.status, exit_code=self.outcome.exit_code)
-        self.place.journal.append("run", [RUN_FACTS.pack(closed)])
+        with suppress(JournalBroken):
+            self.place.journal.append("run", [RUN_FACTS.pack(closed)])
         self.done.set()
 
     def close(self) -> None:
@@ -330,40 +305,6 @@ class Staff:
             self._give_account(self._broken_account("stopped at once"), None)
 
     def _broken_account(self, reason: str) -> Outcome:
-        """Account for a run whose own actor is not there to do it, from the events it left."""
         status = self.switch.status or Status.INTERNAL_ERROR
         usage, cost = self.spending.totals()
-        issues = self.place.view.issue_states()
-        return Outcome(
-            status=status,
-            exit_code=exit_code(status, issues),
-            summary=reason,
-            verified=None,
-            turns=0,
-            errors=0,
-            usage=usage,
-            cost=cost,
-            limit_hit=None,
-            issues={issue: str(state) for issue, state in issues.items()},
-            stalled=(),
-            agents=len(self.agents),
-            landed=None,
-        )
-
-
-def _summary_event(outcome: Outcome) -> Event:
-    return SessionSummary(
-        status=outcome.status,
-        exit_code=outcome.exit_code,
-        summary=outcome.summary,
-        verified=outcome.verified,
-        turns=outcome.turns,
-        errors=outcome.errors,
-        usage=outcome.usage,
-        cost=outcome.cost,
-        limit_hit=outcome.limit_hit,
-        issues=outcome.issues,
-        stalled=outcome.stalled,
-        agents=outcome.agents,
-        landed=outcome.landed,
-    )
+        return account_of(self.place.view, status=status, summary=reason, usage=usage, cost=cost)

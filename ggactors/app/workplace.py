@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
-from ggactors.ports import LaunchRefused, RepositoryBroken
+from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
 from ggactors.protocol.events import Log
 from ggactors.protocol.values import Problem
 from ggactors.runtime.bus import EventBus
@@ -48,41 +48,53 @@ async def open_workplace(
     launch: Launch, folder: RunFolder, *, home: Path, note: Callable[[str], None]
 ) -> AsyncIterator[Workplace]:
     """Open what the run stands on. Raises LaunchRefused, and then the run's folder is gone again."""
-    from ggactors.store.journal import open_journal
-    from ggactors.telemetry.folds import RunView
-    from ggactors.telemetry.sink import JsonLines
-
     async with AsyncExitStack() as stack:
         try:
-            folder.crew.write_text(json.dumps(dict(launch.crew.document), indent=2) + "\n", encoding="utf-8")
-            if launch.crew.checkout == "inPlace" or launch.crew.board is None:
-                _lock_workspace(launch.workspace, home, stack)
-            repository = await _open_repository(launch, folder, note)
+            place = await _open(launch, folder, home, note, stack)
         except LaunchRefused:
             shutil.rmtree(folder.path, ignore_errors=True)
             raise
         except RepositoryBroken as error:
             shutil.rmtree(folder.path, ignore_errors=True)
-            raise LaunchRefused(
-                [Problem(path="workspace", what=str(error), remedy="mend that and start again")]
-            ) from error
-        if repository is not None:
-            stack.push_async_callback(repository.close)
-        bus = EventBus(run=folder.id, clock=RealClock().stamp)
-        lines = JsonLines(folder.events)
-        stack.callback(lines.close)
-        bus.add_sink(cast("Callable[[Header], None]", lines))
-        view = RunView()
-        bus.add_sink(cast("Callable[[Header], None]", view.apply))
-        stack.callback(bus.close)
+            raise _refused("workspace", str(error), "mend that and start again") from error
+        except (JournalBroken, OSError) as error:
+            shutil.rmtree(folder.path, ignore_errors=True)
+            remedy = "free space there, or set GGACTORS_HOME to another place"
+            raise _refused(str(home), f"state cannot be kept there: {error}", remedy) from error
+        yield place
 
-        def trouble(message: str) -> None:
-            bus.emit(Log(level="error", message=message))
 
-        journal = await stack.enter_async_context(open_journal(folder.journal, on_trouble=trouble))
-        yield Workplace(
-            bus=bus, journal=journal, repository=repository, view=view, lines=lines, events_path=folder.events
-        )
+def _refused(path: str, what: str, remedy: str) -> LaunchRefused:
+    return LaunchRefused([Problem(path=path, what=what, remedy=remedy)])
+
+
+async def _open(
+    launch: Launch, folder: RunFolder, home: Path, note: Callable[[str], None], stack: AsyncExitStack
+) -> Workplace:
+    """Open, in this order: the lock on the workspace, the event stream, the journal, the repository."""
+    from ggactors.store.journal import open_journal
+    from ggactors.telemetry.folds import RunView
+    from ggactors.telemetry.sink import JsonLines
+
+    folder.crew.write_text(json.dumps(dict(launch.crew.document), indent=2) + "\n", encoding="utf-8")
+    if launch.crew.checkout == "inPlace" or launch.crew.board is None:
+        _lock_workspace(launch.workspace, home, stack)
+    bus = EventBus(run=folder.id, clock=RealClock().stamp)
+    lines = JsonLines(folder.events)
+    stack.callback(lines.close)
+    view = RunView()
+    for sink in (lines, view.apply):
+        bus.add_sink(cast("Callable[[Header], None]", sink))
+    stack.callback(bus.close)
+
+    def trouble(message: str) -> None:
+        bus.emit(Log(level="error", message=message))
+
+    journal = await stack.enter_async_context(open_journal(folder.journal, on_trouble=trouble))
+    repository = await _open_repository(launch, folder, note)
+    if repository is not None:
+        stack.push_async_callback(repository.close)
+    return Workplace(bus=bus, journal=journal, repository=repository, view=view, lines=lines, events_path=folder.events)
 
 
 def _lock_workspace(workspace: Path, home: Path, stack: AsyncExitStack) -> None:
@@ -93,12 +105,8 @@ def _lock_workspace(workspace: Path, home: Path, stack: AsyncExitStack) -> None:
         stack.enter_context(lock_workspace(home, workspace))
     except LockHeld as held:
         by = f" (process {held.holder.pid})" if held.holder is not None else ""
-        problem = Problem(
-            path="workspace",
-            what=f"another run works in {workspace} itself{by}",
-            remedy="wait for it, cancel it, or use checkout private",
-        )
-        raise LaunchRefused([problem]) from held
+        remedy = "wait for it, cancel it, or use checkout private"
+        raise _refused("workspace", f"another run works in {workspace} itself{by}", remedy) from held
 
 
 async def _open_repository(launch: Launch, folder: RunFolder, note: Callable[[str], None]) -> Repository | None:
