@@ -114,36 +114,61 @@ def _cut_torn_line(descriptor: int) -> None:
         os.ftruncate(descriptor, at)
 
 
-class StreamLines:
-    """Writes events to a stream that others read, by a thread, so that a slow reader never holds up the run.
+class StreamWriter:
+    """Writes bytes to a descriptor by a thread of its own, so that a slow reader never holds up the run.
 
-    A reader that goes away is no error: what follows is dropped and ``reader_gone`` is true. ``close`` blocks until the
-    reader has taken everything. The descriptor stays open; it is the caller's.
+    A reader that goes away is no error: what follows is dropped and ``reader_gone`` is true. The descriptor stays open; it
+    is the caller's.
     """
 
     def __init__(self, descriptor: int) -> None:
         self.reader_gone = False
         self._descriptor = descriptor
-        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._write_all, name="ggactors-events", daemon=True)
+        self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
+        # A daemon, so that a reader that never reads cannot keep a process that was told to go.
+        self._thread = threading.Thread(target=self._write_all, name="ggactors-stream", daemon=True)
         self._thread.start()
 
-    def __call__(self, event: Event) -> None:
-        """Take an event; the thread writes its line."""
+    def put(self, data: bytes) -> None:
+        """Queue bytes to be written after those before them."""
         if not self.reader_gone:
-            self._lines.put(to_line(event).encode("ascii") + b"\n")
+            self._waiting.put(data)
+
+    def busy(self) -> bool:
+        """Tell whether the reader has not kept up."""
+        return not self._waiting.empty()
 
     def close(self) -> None:
-        """Wait until every line is written or the reader is gone. Blocking. Doing it twice is fine."""
-        self._lines.put(None)
+        """Wait until everything is written or the reader is gone. Blocking. Doing it twice is fine."""
+        self._waiting.put(None)
         self._thread.join()
 
     def _write_all(self) -> None:
-        while (line := self._lines.get()) is not None:
-            data = memoryview(line)
+        while (data := self._waiting.get()) is not None:
+            left = memoryview(data)
             try:
-                while data:
-                    data = data[os.write(self._descriptor, data) :]
+                while left:
+                    left = left[os.write(self._descriptor, left) :]
             except OSError:
                 self.reader_gone = True
                 return
+
+
+class StreamLines:
+    """Writes events to a stream that others read. ``close`` blocks until the reader has taken everything or is gone."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._writer = StreamWriter(descriptor)
+
+    def __call__(self, event: Event) -> None:
+        """Take an event; a thread writes its line."""
+        self._writer.put(to_line(event).encode("ascii") + b"\n")
+
+    @property
+    def reader_gone(self) -> bool:
+        """Whether the reader went away; what follows is dropped."""
+        return self._writer.reader_gone
+
+    def close(self) -> None:
+        """Wait until every line is written or the reader is gone. Blocking. Doing it twice is fine."""
+        self._writer.close()

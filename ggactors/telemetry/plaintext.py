@@ -1,0 +1,145 @@
+"""Text as a terminal may see it: safe, measured in cells, cut to a width, coloured or not.
+
+Law: what a model, a repository or a command wrote can never move a cursor, change a colour, set a title or hide other text.
+Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_SEQUENCES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)"  # strings: titles, links, clipboards
+    r"|\x1b[ -/]*[0-~]?"  # two-character escapes, and what was cut short
+    r"|\x9b[0-?]*[ -/]*[@-~]"  # the one-byte form of the first kind
+)
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f"
+    "\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # invisible, and what turns the direction of others
+    "\ud800-\udfff]"
+)
+_GAPS = re.compile(r"\s+")
+
+COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "dim": 2, "bold": 1}
+
+
+def safe(text: str) -> str:
+    """Strip escape sequences and characters that act on a terminal; newlines and tabs stay. Undecodable bytes become U+FFFD."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SEQUENCES.sub("", text.replace("\r\n", "\n"))
+    return _UNPRINTABLE.sub(lambda found: "\ufffd" if found[0] >= "\ud800" and found[0] <= "\udfff" else "", text)
+
+
+def one_line(text: str) -> str:
+    """Make text safe and fold it into one line."""
+    return _GAPS.sub(" ", safe(text)).strip()
+
+
+def cells(text: str) -> int:
+    """Count the terminal cells that safe text takes."""
+    if text.isascii():
+        return len(text)
+    return sum(_cells_of(character) for character in text)
+
+
+def _cells_of(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def cut(text: str, width: int) -> str:
+    """Cut safe text to ``width`` cells, an ellipsis marking the loss."""
+    if cells(text) <= width:
+        return text
+    if width <= 0:
+        return ""
+    kept, room = [], width - 1
+    for character in text:
+        room -= _cells_of(character)
+        if room < 0:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def pad(text: str, width: int) -> str:
+    """Fill safe text with spaces to ``width`` cells."""
+    return text + " " * (width - cells(text))
+
+
+@frozen(kw_only=True)
+class Look:
+    """How to print: the width in cells, and whether colours are wanted."""
+
+    width: int = 100
+    colour: bool = False
+
+    def paint(self, text: str, colour: str) -> str:
+        """Colour text, where colours are wanted and ``colour`` is one."""
+        code = COLOURS.get(colour)
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour and code is not None and text else text
+
+
+@frozen
+class Cell:
+    """One field of a row, and its colour."""
+
+    text: str
+    colour: str = ""
+
+
+def columns(rows: Sequence[Sequence[Cell]], look: Look, *, indent: int = 0, gap: int = 2) -> list[str]:
+    """Lay rows out in columns as wide as their widest cell; the last takes what is left of the width and is cut to it.
+
+    Columns that do not fit at all are dropped from the right, the last one first. Cells must be safe, one-line text.
+    """
+    if not rows:
+        return []
+    widths = [max(cells(row[at].text) for row in rows) for at in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        used, line = indent, " " * indent
+        for at, cell in enumerate(row):
+            room = look.width - used
+            if room <= 0:
+                break
+            last = at == len(row) - 1
+            width = min(room, cells(cell.text) if last else widths[at])
+            text = cut(cell.text, width)
+            filled = look.paint(text, cell.colour) + " " * (0 if last else width - cells(text) + gap)
+            line += filled
+            used += width + gap
+        lines.append(line.rstrip(" "))
+    return lines
+
+
+def wrapped(text: str, look: Look, *, indent: int = 0) -> list[str]:
+    """Wrap text at spaces to the width, its own line breaks kept; words longer than a line are cut into pieces."""
+    width = max(8, look.width - indent)
+    lines = []
+    for paragraph in safe(text).expandtabs(4).split("\n"):
+        line = ""
+        for word in paragraph.split(" "):
+            joined = f"{line} {word}" if line else word
+            if cells(joined) <= width:
+                line = joined
+                continue
+            if line:
+                lines.append(line)
+            line = word
+            while cells(line) > width:
+                head = cut(line, width + 1)[:-1]
+                lines.append(head)
+                line = line[len(head) :]
+        lines.append(line)
+    return [(" " * indent + line).rstrip(" ") for line in lines]
