@@ -7,6 +7,7 @@ is the agent's: here it is only declared and its argument read.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
@@ -30,7 +31,7 @@ from ggactors.protocol.board import (
     UpdateIssue,
     WaitSettled,
 )
-from ggactors.protocol.values import Code, Refused, Scope
+from ggactors.protocol.values import Code, IssueState, Refused, Scope
 from ggactors.tools.operation import Operation, Param, Shape
 
 if TYPE_CHECKING:
@@ -121,6 +122,9 @@ REMOVE_ISSUE = Operation(
     capability=CAPABILITY,
 )
 ALWAYS = (WAIT_FOR_ISSUE, SET_ISSUE_BLOCKED_BY, READ_BOARD)
+MOST_SHOWN = 64 * 1024
+"""The most characters of a board that is shown with everything it holds."""
+_ROW = ("id", "title", "state", "agent", "blockedBy", "epic")
 BOARD_TOOLS = (
     "create_epic",
     "create_issue",
@@ -277,12 +281,35 @@ def issue_result(issue: IssuePicture) -> dict[str, Any]:
 
 
 def board_result(board: BoardPicture) -> dict[str, Any]:
-    """Show a board, an epic of it, or an issue."""
-    return {
+    """Show a board, an epic of it, or an issue. Of a large one texts are left out first, then done issues, then others."""
+    shown: dict[str, Any] = {
         "epics": [_epic_result(epic) for epic in board.epics],
         "issues": [issue_result(issue) for issue in board.issues],
         "stalled": [{"issue": stall.issue, "blocker": stall.blocker} for stall in board.stalled],
     }
+    if _fits(shown):
+        return shown
+    rows = [{key: issue[key] for key in _ROW} for issue in shown["issues"]]
+    shown["epics"] = [{"id": epic.id, "title": epic.title} for epic in board.epics]
+    shown |= {
+        "issues": rows,
+        "note": "the board is large, so texts are left out; read one issue by `issueId` to see them",
+    }
+    if _fits(shown):
+        return shown
+    undone = [row for row in rows if row["state"] != IssueState.DONE]
+    kept = max(1, len(undone) * MOST_SHOWN // max(len(json.dumps(undone)), 1) // 2)
+    shown |= {
+        "issues": undone[:kept],
+        "stalled": shown["stalled"][:kept],
+        "omitted": {"done": len(rows) - len(undone), "others": max(len(undone) - kept, 0)},
+        "note": "the board is large, so texts and issues are left out; read one epic by `epicId` or one issue by `issueId`",
+    }
+    return shown
+
+
+def _fits(shown: dict[str, Any]) -> bool:
+    return len(json.dumps(shown)) <= MOST_SHOWN
 
 
 def _epic_result(epic: EpicPicture) -> dict[str, Any]:

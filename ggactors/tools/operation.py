@@ -7,7 +7,6 @@ optional argument sent as null counts as left out, and a whole number written as
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, assert_never
@@ -150,7 +149,7 @@ class Param:
         return None
 
     def _range_fault(self, value: float) -> str | None:
-        if not math.isfinite(value) or abs(value) > _LARGEST:
+        if not -_LARGEST <= value <= _LARGEST:  # nor is NaN
             return f"must be {self.expected()}"
         low = self.least is not None and (value <= self.least if self.above else value < self.least)
         high = self.most is not None and value > self.most

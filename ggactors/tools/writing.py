@@ -30,6 +30,8 @@ _SHOWN_MATCHES = 10
 def write_file(ground: Ground, scratch: str, path: str, contents: str) -> FileWritten:
     """Make a file hold exactly ``contents``, its directories made as needed; an existing one keeps its mode."""
     data = contents.encode("utf-8")
+    if path.rpartition("/")[2] in ("", ".", ".."):
+        raise Declined(Code.INVALID_ARGUMENT, f"{shown(path)} names a directory, not a file.")
     with ground.place(path, writing=True, make_parents=True) as place:
         _check_writable(place)
         _put(place, data, scratch)
