@@ -66,9 +66,7 @@ def _steps(path: str, *, complete: bool) -> list[str | int]:
 
 def _value(written: str) -> Plain:
     parsed = parse_json(written, "value")
-    if parsed.value is None and parsed.problems:
-        return written
-    return parsed.value
+    return written if parsed.problems else parsed.value
 
 
 def _assign(document: Plain, steps: Sequence[str | int], value: Plain) -> None:

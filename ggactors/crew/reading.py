@@ -32,7 +32,7 @@ def read_crew(path: Path | str, overrides: Sequence[str] = ()) -> Reading:
         return _unopened(path, "is no file name")
     parsed = parse(content, path.name)
     folder = str(path.absolute().parent)
-    if parsed.value is None:
+    if parsed.value is None and parsed.problems:
         return Reading(crew=None, problems=parsed.problems, folder=folder)
     return _read(parsed.value, parsed.problems, overrides, folder=folder, name=path.name.rpartition(".")[0])
 

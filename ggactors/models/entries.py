@@ -100,7 +100,7 @@ def read_entry(place: Place) -> Entry | None:
 
 
 def _call(place: Place) -> tuple[str, Mapping[str, Any]] | None:
-    table = Table(place, ("tool", "args"))
+    table = Table(place, ("tool", "args"), hints={"arguments": "write it as args", "name": "write it as tool"})
     tool = table.need("tool", words, "name the tool to call")
     args = table.read("args", _arguments) if "args" in table else {}
     return None if tool is None or args is None else (tool, args)

@@ -106,6 +106,7 @@ class PythonSource:
 
     label: str
     answer: Callable[[View], Any]
+    file: str
     limiter: trio.CapacityLimiter
 
     def model_for(self, agent: str, profile: str) -> PythonModel:  # noqa: ARG002 - the same callable serves all
@@ -141,10 +142,13 @@ class PythonModel:
         try:
             if _is_async(answer):
                 return await answer(view)
-            said = await trio.to_thread.run_sync(answer, view, abandon_on_cancel=True, limiter=self._source.limiter)
+            # Boxed, since a plain function may hand out a coroutine (a lambda, a partial), and trio's threads refuse those.
+            (said,) = await trio.to_thread.run_sync(
+                lambda: (answer(view),), abandon_on_cancel=True, limiter=self._source.limiter
+            )
             return await said if inspect.isawaitable(said) else said
         except (Exception, SystemExit) as error:
-            raise ModelFault(f"{self.label} raised {_said(error)}") from error
+            raise ModelFault(f"{self.label} raised {_said(error, self._source.file)}") from error
 
     def _entry(self, said: object) -> Entry:
         if not isinstance(said, Mapping):
@@ -178,7 +182,7 @@ def load_callable(path: Path, name: str) -> Callable[[View], Any]:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[module_name]
-        raise ModelFault(f"{path.name} cannot be loaded: {_said(error)}") from error
+        raise ModelFault(f"{path.name} cannot be loaded: {_said(error, str(path))}") from error
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -199,9 +203,9 @@ def _is_async(answer: Callable[[View], Any]) -> bool:
     return inspect.iscoroutinefunction(answer) or inspect.iscoroutinefunction(getattr(answer, "__call__", None))  # noqa: B004
 
 
-def _said(error: BaseException) -> str:
-    """Say an exception in one line, with the line of the user's code it came from."""
-    frames = traceback.extract_tb(error.__traceback__)
+def _said(error: BaseException, file: str) -> str:
+    """Say an exception in one line, with the last line of ``file`` it came through."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     where = f" (line {frames[-1].lineno} of {frames[-1].name})" if frames else ""
     said = traceback.format_exception_only(error)[-1].strip()
     return f"{said}{where}"

@@ -107,7 +107,7 @@ def _python(spec: ModelSpec, folder: Path) -> ModelSource:
         answer = load_callable(path, name)
     except ModelFault as fault:
         raise _refused(spec, str(fault), "repair the file, or name another callable") from fault
-    return PythonSource(_label(spec), answer, unlimited())
+    return PythonSource(_label(spec), answer, str(path), unlimited())
 
 
 def _content(spec: ModelSpec, path: Path) -> bytes:

@@ -83,7 +83,7 @@ class ScriptModel:
 def script_of(content: bytes, file_name: str, label: str) -> tuple[Script, tuple[Problem, ...]]:
     """Read the content of a script file; problems carry paths inside it (``agents.root[0].calls[1].tool``)."""
     parsed = parse(content, file_name)
-    if parsed.value is None:
+    if parsed.value is None and parsed.problems:
         return Script(label), parsed.problems
     found: list[Problem] = []
     patterns = read_script(Place(parsed.value, "", found))

@@ -58,11 +58,13 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     checkout = table.read("checkout", one_of(CHECKOUTS, "values"))
     land = table.read("land", one_of(LANDINGS, "values"))
     models = read_models(table.at("models")) if "models" in table else {}
+    # A models table that cannot be read is reported once, not once more for every agent that names a key of it.
+    readable = isinstance(table.values.get("models", {}), dict)
     if "hooks" in table:
         read_hooks(table.at("hooks"), run_level=True)
     if "stuckDetection" in table:
         read_stuck_detection(table.at("stuckDetection"))
-    drafts = _read_agents(table, models)
+    drafts = _read_agents(table, models if readable else None)
     named = _every_model(models, drafts)
     problems = _once((*before, *copied.problems), found)
     crew = None
@@ -81,7 +83,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     return Reading(crew=crew, problems=problems, models=named, folder=folder, notes=notes(limits, table.at("limits")))
 
 
-def _read_agents(table: Table, models: dict[str, ModelSpec | None]) -> tuple[ProfileDraft, ...]:
+def _read_agents(table: Table, models: dict[str, ModelSpec | None] | None) -> tuple[ProfileDraft, ...]:
     place = table.at("agents")
     if "agents" not in table:
         place.wrong("is missing", "declare the crew's agents in a list")

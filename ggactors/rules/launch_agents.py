@@ -45,6 +45,8 @@ class RosterDraft:
     scopes: tuple[Scope, ...]
     description: str
     place: Place
+    unclear: bool = False
+    """Its scopes are wrong, and reported; what follows from their absence is not."""
 
 
 @frozen(kw_only=True)
@@ -54,12 +56,14 @@ class ProfileDraft:
     place: Place
     id: str | None
     name: str | None
-    root: bool
+    root: bool | None
+    """None when it cannot be known."""
     model: ModelSpec | None
     instructions: str
     capabilities: Capabilities
     tools: tuple[str, ...] | None
-    roster: tuple[RosterDraft, ...]
+    roster: tuple[RosterDraft, ...] | None
+    """None when what is written there is no list."""
 
     @property
     def files_issues(self) -> bool:
@@ -68,12 +72,12 @@ class ProfileDraft:
         return board is not None and board.grant.issue_creation and (self.tools is None or "create_issue" in self.tools)
 
     def scope_listed(self, scope: Scope) -> bool:
-        """Tell whether some roster entry carries ``scope``."""
-        return any(scope in entry.scopes for entry in self.roster)
+        """Tell whether some roster entry carries ``scope``, as far as the roster can be read."""
+        return self.roster is None or any(scope in entry.scopes or entry.unclear for entry in self.roster)
 
 
-def read_profile(place: Place, models: Mapping[str, ModelSpec | None]) -> ProfileDraft:
-    """Read one profile; every wrong or unknown value of it is reported."""
+def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) -> ProfileDraft:
+    """Read one profile; every wrong or unknown value of it is reported. ``models`` None: what is declared cannot be known."""
     table = Table(
         place,
         KEYS,
@@ -89,22 +93,22 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None]) -> Profil
         place=place,
         id=table.need("id", identity, "give the agent an id such as 'coder'"),
         name=table.read("name", words),
-        root=table.read("root", flag) is True,
+        root=table.read("root", flag) if "root" in table or not table.opened else False,
         model=table.need("model", lambda at: read_reference(at, models), "name a key of models, or provider/name"),
         instructions=table.read("instructions", text) or "",
         capabilities=table.read("capabilities", read_capabilities) or Capabilities(),
         tools=table.read("tools", read_tools),
-        roster=table.read("roster", _read_roster) or (),
+        roster=table.read("roster", _read_roster) if "roster" in table else (),
     )
 
 
-def _read_roster(place: Place) -> tuple[RosterDraft, ...]:
+def _read_roster(place: Place) -> tuple[RosterDraft, ...] | None:
     if not isinstance(place.value, list):
         place.wrong(
             f"must be a list of roster entries, is {shown(place.value)}",
             'write [{"agent": "coder", "scopes": ["implementer"]}]',
         )
-        return ()
+        return None
     return tuple(_read_entry(place.at(index)) for index in range(len(place.value)))
 
 
@@ -121,9 +125,10 @@ def _read_entry(place: Place) -> RosterDraft:
     if table.values.get("scopes") == []:
         table.at("scopes").wrong("names no scope", remedy)
     description = table.read("description", text) or ""
-    return RosterDraft(
-        agent=agent, scopes=tuple(Scope(name) for name in scopes or ()), description=description, place=place
-    )
+    read = tuple(Scope(name) for name in scopes or ())
+    written = table.values.get("scopes")
+    unclear = not isinstance(written, list) or len(read) != len(written) or not read
+    return RosterDraft(agent=agent, scopes=read, description=description, place=place, unclear=unclear)
 
 
 def read_stuck_detection(place: Place) -> None:
@@ -144,7 +149,7 @@ def frozen_profile(draft: ProfileDraft) -> Profile:
         id=draft.id,
         name=draft.name or draft.id,
         model=draft.model,
-        root=draft.root,
+        root=draft.root is True,
         instructions=draft.instructions,
         capabilities=draft.capabilities.on,
         board=board.grant if board else None,
@@ -152,7 +157,7 @@ def frozen_profile(draft: ProfileDraft) -> Profile:
         tools=draft.tools,
         roster=tuple(
             RosterEntry(agent=entry.agent, scopes=entry.scopes, description=entry.description)
-            for entry in draft.roster
+            for entry in draft.roster or ()
             if entry.agent is not None
         ),
     )

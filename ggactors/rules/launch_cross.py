@@ -42,8 +42,7 @@ def _check_ids(drafts: Sequence[ProfileDraft]) -> None:
 
 def _check_roots(drafts: Sequence[ProfileDraft], agents: Place) -> None:
     roots = [draft for draft in drafts if draft.root]
-    if not roots:
-        # A root value that could not be read is reported already; the missing root follows from it all the same.
+    if not roots and all(draft.root is False for draft in drafts):
         agents.wrong("no agent is the root", "write root: true on exactly one")
     for draft in roots[1:]:
         draft.place.at("root").wrong(
@@ -53,7 +52,7 @@ def _check_roots(drafts: Sequence[ProfileDraft], agents: Place) -> None:
 
 def _check_roster(draft: ProfileDraft, known: tuple[str, ...]) -> None:
     given: set[tuple[str, Scope]] = set()
-    for entry in draft.roster:
+    for entry in draft.roster or ():
         if entry.agent is None:
             continue
         if entry.agent not in known:

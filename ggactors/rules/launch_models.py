@@ -112,10 +112,12 @@ def _name_fits(provider: str, name: str, place: Place) -> bool:
     return fits
 
 
-def read_reference(place: Place, declared: Mapping[str, ModelSpec | None]) -> ModelSpec | None:
-    """Read a profile's ``model``: a key of ``models``, or ``provider/name``."""
+def read_reference(place: Place, declared: Mapping[str, ModelSpec | None] | None) -> ModelSpec | None:
+    """Read a profile's ``model``: a key of ``models`` (None: what is declared cannot be known), or ``provider/name``."""
     value = words(place)
     if value is None:
+        return None
+    if declared is None:
         return None
     if value in declared:
         return declared[value]

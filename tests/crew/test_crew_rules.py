@@ -1,0 +1,355 @@
+"""What profiles say of one another, and what a document comes to when nothing is wrong (P3, P4, F1, C3, contract section 2)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from crew_samples import changed, lines, problems_of, valid
+
+from ggactors.crew import check_document, crew_from_document, reading_of
+from ggactors.protocol.crew import Limits
+from ggactors.protocol.values import Scope
+from ggactors.rules.launch_tools import OPERATIONS, TOOLS, check_foreign_tools
+
+BOARD = "agents[0].capabilities[2]"
+
+
+def second_board(**params):
+    """Give the coder a board of its own."""
+    document = valid()
+    board = {"mergeAgentId": "merger", "maxEpics": 50, "maxIssues": 2000, "maxRetries": 0, **params}
+    document["agents"][1]["capabilities"].append(
+        {"id": "project-management", "params": board, "features": {"issueCreation": False}}
+    )
+    return document
+
+
+def test_two_profiles_may_write_the_same_board_P3():
+    assert check_document(second_board()) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("maxEpics", 49), ("maxIssues", 1), ("maxRetries", 1), ("mergeAgentId", "lead")]
+)
+def test_a_second_profile_that_differs_is_refused_at_its_own_place_P3(key, value):
+    problems = check_document(second_board(**{key: value}))
+    assert [problem.path for problem in problems] == [f"agents[1].capabilities[2].params.{key}"]
+    assert f"agents[0].capabilities[2].params.{key}" in problems[0].what
+
+
+def test_equal_numbers_written_differently_do_not_differ_P3():
+    assert check_document(second_board(maxEpics=50.0)) == []
+
+
+def test_a_switched_off_board_configures_nothing_P3():
+    document = second_board(maxEpics=1)
+    document["agents"][1]["capabilities"][2]["enabled"] = False
+    crew = crew_from_document(document, folder=".")
+    assert crew.board is not None
+    assert crew.board.max_epics == 50
+    assert crew.profiles[1].board is None
+
+
+def test_a_switched_off_board_need_not_be_complete_but_what_it_writes_is_checked_P1():
+    document = valid()
+    document["agents"][2]["capabilities"].append({"id": "project-management", "enabled": False})
+    assert check_document(document) == []
+    document["agents"][2]["capabilities"][1]["params"] = {"maxRetries": "two"}
+    assert [p.path for p in check_document(document)] == ["agents[2].capabilities[1].params.maxRetries"]
+
+
+def test_reviewers_are_needed_only_by_those_who_must_name_them_F1():
+    assert problems_of(f"{BOARD}.params.reviewers=true") == []
+    alone = (f"{BOARD}.params.reviewers=true", 'agents.lead.roster[1].scopes=["subagent"]')
+    assert [p.path for p in problems_of(*alone)] == ["agents[0].roster"]
+    assert problems_of(*alone, f"{BOARD}.features.issueCreation=false") == []
+
+
+def test_a_profile_whose_allowlist_withholds_filing_needs_no_implementer_F1():
+    assert problems_of("agents.lead.roster=[]", 'agents.lead.tools=["update_issue"]') == []
+    assert problems_of("agents.lead.roster=[]", 'agents.lead.tools=["create_issue"]') != []
+
+
+def test_a_profile_may_list_itself_A1():
+    crew = crew_from_document(
+        changed('agents.lead.roster=[{"agent":"lead","scopes":["implementer","reviewer","subagent"]}]'), folder="."
+    )
+    assert crew.root.rostered(Scope.REVIEWER)[0].agent == "lead"
+
+
+def test_one_agent_may_stand_on_a_roster_twice_with_different_scopes_A1():
+    assert (
+        problems_of('agents.lead.roster[1]={"agent":"coder","scopes":["reviewer"],"description":"also reviews"}') == []
+    )
+
+
+def test_a_roster_without_a_board_is_checked_all_the_same_P4():
+    problems = problems_of('agents.critic.roster=[{"agent":"ghost","scopes":["implementer"]}]')
+    assert [p.path for p in problems] == ["agents[2].roster[0].agent"]
+
+
+def test_a_crew_of_one_needs_no_more_than_an_id_a_model_and_the_root():
+    crew = crew_from_document({"agents": [{"id": "solo", "root": True, "model": "script/s.json"}]}, folder="here")
+    assert crew.board is None
+    assert crew.limits == Limits()
+    assert (crew.checkout, crew.land, crew.name) == ("private", "end", "crew")
+    assert crew.root.name == "solo"
+    assert crew.root.tools is None
+
+
+def test_absent_ceilings_have_their_defaults_and_null_switches_off_C3():
+    assert Limits() == Limits(
+        max_parallel=4,
+        max_turns=200,
+        max_runtime_secs=None,
+        max_consecutive_errors=5,
+        max_error_rate=0.4,
+        error_rate_window=50,
+        max_cost=None,
+        max_tokens=None,
+    )
+    off = dict.fromkeys(
+        (
+            "maxTurns",
+            "maxRuntimeSecs",
+            "maxConsecutiveErrors",
+            "maxErrorRate",
+            "errorRateWindow",
+            "maxCost",
+            "maxTokens",
+        )
+    )
+    document = {"limits": off, "agents": [{"id": "solo", "root": True, "model": "script/s.json"}]}
+    limits = crew_from_document(document, folder=".").limits
+    assert limits == Limits(max_turns=None, max_consecutive_errors=None, max_error_rate=None, error_rate_window=None)
+
+
+@pytest.mark.parametrize(
+    ("written", "rate", "window"),
+    [
+        ({}, 0.4, 50),
+        ({"maxErrorRate": 0.25}, 0.25, 50),
+        ({"maxErrorRate": 0, "errorRateWindow": 10}, 0.0, 10),
+        ({"maxErrorRate": 1, "errorRateWindow": 7.0}, 1.0, 7),
+        ({"maxErrorRate": None}, None, None),
+        ({"errorRateWindow": None}, None, None),
+    ],
+)
+def test_the_error_rate_and_its_window_are_read_as_a_pair_C2(written, rate, window):
+    document = {"limits": written, "agents": [{"id": "solo", "root": True, "model": "script/s.json"}]}
+    limits = crew_from_document(document, folder=".").limits
+    assert (limits.max_error_rate, limits.error_rate_window) == (rate, window)
+
+
+def test_a_window_alone_is_refused_C2():
+    document = {"limits": {"errorRateWindow": 9}, "agents": [{"id": "solo", "root": True, "model": "script/s.json"}]}
+    assert [p.path for p in check_document(document)] == ["limits.errorRateWindow"]
+
+
+def test_whole_numbers_may_be_written_with_a_point():
+    crew = crew_from_document(
+        changed("limits.maxTurns=60.0", "limits.maxRuntimeSecs=60.0", f"{BOARD}.params.maxIssues=7.0"), folder="."
+    )
+    assert (crew.limits.max_turns, crew.limits.max_runtime_secs) == (60, 60.0)
+    assert isinstance(crew.limits.max_turns, int)
+    assert crew.board is not None
+    assert crew.board.max_issues == 7
+
+
+def test_a_window_that_no_agent_lives_to_fill_is_pointed_out_and_not_refused():
+    reading = reading_of(changed("limits.maxTurns=20"), folder=".")
+    assert reading.crew is not None
+    assert any("errorRateWindow" in note for note in reading.notes)
+    assert reading_of(valid(), folder=".").notes == ()
+
+
+def test_a_crew_carries_everything_the_document_says():
+    crew = crew_from_document(valid(), folder="there")
+    lead, coder, critic, merger = crew.profiles
+    assert crew.name == "sample"
+    assert crew.folder.endswith("there")
+    assert crew.document == valid()
+    assert [profile.id for profile in crew.profiles] == ["lead", "coder", "critic", "merger"]
+    assert lead.capabilities == ("files", "shell", "project-management")
+    assert lead.shell_env == ("CI",)
+    assert lead.instructions == "Lead."
+    assert lead.board is not None
+    assert (lead.board.issue_creation, lead.board.reviewers_required, lead.board.revise_board) == (True, False, True)
+    assert [entry.agent for entry in lead.rostered(Scope.IMPLEMENTER)] == ["coder"]
+    assert lead.roster[0].description == "writes code"
+    assert coder.tools == ("read_file", "shell", "finish", "read_board")
+    assert (coder.model.provider, coder.model.name, coder.model.key) == ("script", "coder.toml", "script/coder.toml")
+    assert (critic.model.provider, critic.model.name) == ("python", "critic.py:answer")
+    assert merger.model is lead.model
+    assert crew.board is not None
+    assert crew.board.merge_agent_id == "merger"
+    assert [spec.path for spec in crew.models] == ["models.main", "agents[1].model", "agents[2].model"]
+
+
+def test_models_that_could_be_read_are_told_also_when_the_rest_is_wrong_P2():
+    reading = reading_of(changed("nme=1", "agents.critic.model=script/x.json"), folder=".")
+    assert reading.crew is None
+    assert [spec.name for spec in reading.models] == ["script.json", "coder.toml", "x.json"]
+
+
+def test_every_tool_of_the_contract_may_stand_in_an_allowlist():
+    document = valid()
+    document["agents"][1]["tools"] = list(TOOLS)
+    assert check_document(document) == []
+
+
+def test_operations_are_checked_for_shape_before_they_are_refused():
+    def paths(operations):
+        document = valid()
+        document["agents"][1]["operations"] = operations
+        return [problem.path for problem in check_document(document)]
+
+    assert paths(list(OPERATIONS)) == ["agents[1].operations"]
+    assert paths(["tasks.anything"]) == ["agents[1].operations"]
+    assert paths(["read_file"]) == ["agents[1].operations[0]", "agents[1].operations"]
+    assert paths(["files.readfile", 5]) == [
+        "agents[1].operations[0]",
+        "agents[1].operations[1]",
+        "agents[1].operations",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("hook", "path", "word"),
+    [
+        ({"action": {"type": "command", "command": "x"}}, ".event", "is missing"),
+        ({"event": "agent-stop"}, ".action", "is missing"),
+        ({"event": "agent-stops", "action": {"type": "command", "command": "x"}}, ".event", "did you mean"),
+        (
+            {"event": "session-start", "action": {"type": "command", "command": "x"}},
+            ".event",
+            "move it to the hooks of the whole",
+        ),
+        ({"event": "agent-stop", "when": 1, "action": {"type": "command", "command": "x"}}, ".when", "unknown key"),
+        ({"event": "agent-stop", "action": {"type": "custom"}}, ".action.type", "known types"),
+        ({"event": "agent-stop", "action": {"type": "command"}}, ".action.command", "is missing"),
+        ({"event": "agent-stop", "action": {"type": "command", "command": " "}}, ".action.command", "blank"),
+        (
+            {"event": "agent-stop", "action": {"type": "command", "command": "x", "timeoutSecs": 0}},
+            ".action.timeoutSecs",
+            "greater",
+        ),
+        (
+            {"event": "agent-stop", "action": {"type": "command", "command": "x", "file": "y"}},
+            ".action.file",
+            "unknown key",
+        ),
+        ({"event": "agent-stop", "action": {"type": "script"}}, ".action", "exactly one"),
+        ({"event": "agent-stop", "action": {"type": "script", "source": "x", "file": "y"}}, ".action", "exactly one"),
+        ({"event": "agent-stop", "action": {"type": "script", "source": ""}}, ".action.source", "blank"),
+        (
+            {"event": "agent-stop", "action": {"type": "built-in", "script": "trce"}},
+            ".action.script",
+            "did you mean 'trace'",
+        ),
+        ({"event": "agent-stop", "action": {"type": "built-in"}}, ".action.script", "is missing"),
+        ({"event": "agent-stop", "action": "true"}, ".action", "must be an object"),
+    ],
+)
+def test_a_hook_is_checked_for_shape_before_it_is_refused_P4(hook, path, word):
+    document = valid()
+    document["agents"][1]["hooks"] = [hook]
+    problems = {problem.path: str(problem) for problem in check_document(document)}
+    assert set(problems) == {"agents[1].hooks[0]", f"agents[1].hooks[0]{path}"}
+    assert word in problems[f"agents[1].hooks[0]{path}"]
+    assert "not in this version" in problems["agents[1].hooks[0]"]
+
+
+def test_an_agent_event_on_the_run_says_where_it_belongs():
+    problems = problems_of('hooks=[{"event":"pre-shell","action":{"type":"command","command":"x"}}]')
+    assert "move it to an agent's hooks" in lines(problems)
+
+
+@pytest.mark.parametrize(
+    ("model", "paths"),
+    [
+        ({"provider": "openai-compatible", "name": "x", "baseUrl": "http://127.0.0.1:8080/v1"}, set()),
+        ({"provider": "openai-compatible", "name": "x"}, {".baseUrl"}),
+        ({"provider": "openai-compatible", "name": "x", "baseUrl": "ftp://h"}, {".baseUrl"}),
+        ({"provider": "openai", "name": "x", "baseUrl": "https://"}, {".baseUrl"}),
+        ({"provider": "openai", "name": "x", "contextWindow": 0}, {".contextWindow"}),
+        ({"provider": "openai", "name": "x", "toolCalls": ""}, {".toolCalls"}),
+        (
+            {"provider": "openai", "name": "x", "price": {"inputPerMTok": -1}},
+            {".price.inputPerMTok", ".price.outputPerMTok"},
+        ),
+        (
+            {"provider": "openai", "name": "x", "price": {"inputPerMTok": 0, "outputPerMTok": 1, "perCall": 2}},
+            {".price.perCall"},
+        ),
+        ({"provider": "openai"}, {".name"}),
+        ({"provider": "llamacpp", "name": "m.bin"}, {".name"}),
+        ({"provider": "anthropic", "name": "x", "apiKey": "k"}, {".apiKey"}),
+    ],
+)
+def test_a_model_of_a_later_provider_is_checked_for_shape_before_it_is_refused(model, paths):
+    document = valid()
+    document["models"]["big"] = model
+    assert {p.path for p in check_document(document)} == {
+        "models.big.provider",
+        *(f"models.big{path}" for path in paths),
+    }
+
+
+@pytest.mark.parametrize("level", ["", "agents[0]."])
+def test_stuck_detection_is_checked_for_shape_before_it_is_refused(level):
+    problems = problems_of(f'{level}stuckDetection={{"enabled":1,"repeatThreshold":1,"nudges":2}}')
+    at = f"{level}stuckDetection"
+    assert {p.path for p in problems} == {at, f"{at}.enabled", f"{at}.repeatThreshold", f"{at}.nudges"}
+
+
+def test_code_mode_is_checked_for_shape_before_it_is_refused():
+    change = 'agents.critic.capabilities[0]={"id":"responses-as-code","params":%s}'
+    at = "agents[2].capabilities[0]"
+    assert [p.path for p in problems_of(change % '{"language":"python","timeoutSecs":30,"maxMemoryBytes":5e8}')] == [
+        f"{at}.id"
+    ]
+    wrong = problems_of(change % '{"timeoutSecs":0,"maxMemoryBytes":0.5}')
+    assert {p.path for p in wrong} == {
+        f"{at}.{key}" for key in ("id", "params.language", "params.timeoutSecs", "params.maxMemoryBytes")
+    }
+    off = 'agents.critic.capabilities[0]={"id":"responses-as-code","enabled":false,"params":{"language":"cobol"}}'
+    assert [p.path for p in problems_of(off)] == [f"{at}.params.language"]
+
+
+@pytest.mark.parametrize("change", ['="sk-live-4242"', '="sk live 4242"'])
+def test_what_may_be_a_secret_is_never_quoted(change):
+    document = [
+        f"models.main.apiKey{change}",
+        f"models.main.apiKeyEnv{change}",
+        f"models.main.baseUrl{change}",
+        f"agents.lead.capabilities.shell.params.env[0]{change}",
+        f"token{change}",
+    ]
+    said = lines(problems_of(*document))
+    assert "4242" not in said
+    assert said.count("\n") >= 4
+
+
+def test_tools_of_another_source_may_not_take_our_names_P4():
+    problems = check_foreign_tools(["finish", "shell", "deploy", "deploy", "mine"])
+    assert [p.path for p in problems] == ["tools.finish", "tools.shell", "tools.deploy"]
+    assert "ending" in problems[0].what
+
+
+def test_a_crew_of_two_hundred_profiles_is_checked_in_a_blink():
+    document = valid()
+    document["agents"].extend(
+        {
+            "id": f"coder-{n}",
+            "model": "main",
+            "capabilities": [{"id": "files"}, {"id": "shell"}],
+            "roster": [{"agent": f"coder-{(n * 7) % 196}", "scopes": ["subagent"]}],
+        }
+        for n in range(196)
+    )
+    assert len(document["agents"]) == 200
+    began = time.process_time()
+    assert check_document(document) == []
+    assert time.process_time() - began < 0.5
