@@ -1,0 +1,80 @@
+"""Questions about history: who descends from whom. Law: a shallow edge is an end, a missing commit elsewhere an error."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dulwich.graph import _find_lcas
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ggactors.repo.objects import Objects, Sha
+
+
+def merge_bases(store: Objects, left: Sha, right: Sha) -> list[Sha]:
+    """Find the best common ancestors of two commits, oldest first; more than one in a criss-cross history."""
+    if left == right:
+        return [left]
+    found = _find_lcas(
+        lambda sha: list(store.commit(sha).parents),  # type: ignore[arg-type]
+        left,  # type: ignore[arg-type]
+        [right],  # type: ignore[list-item]
+        lambda sha: store.commit(sha).time,
+    )
+    return [bytes(sha) for sha in found]
+
+
+def contains(store: Objects, tip: Sha, commit: Sha) -> bool:
+    """Tell whether ``commit`` is ``tip`` or an ancestor of it."""
+    if tip == commit:
+        return True
+    goal = store.commit(commit).time
+    seen, todo = {tip}, [tip]
+    late: list[Sha] = []  # older than the goal by their clock: only looked at when nothing else is left
+    while todo or late:
+        current = todo.pop() if todo else late.pop()
+        for parent in store.commit(current).parents:
+            if parent == commit:
+                return True
+            if parent not in seen:
+                seen.add(parent)
+                (todo if store.commit(parent).time >= goal else late).append(parent)
+        if not todo and len(late) > 50_000:
+            break
+    return False
+
+
+def new_commits(store: Objects, tip: Sha, known: Iterable[Sha]) -> list[Sha]:
+    """List commits reachable from ``tip`` and from none of ``known``, newest first."""
+    hidden = set(known)
+    out: list[Sha] = []
+    marked = _ancestry_until(store, hidden, tip)
+    todo, seen = [tip], {tip}
+    while todo:
+        current = todo.pop(0)
+        if current in marked:
+            continue
+        out.append(current)
+        for parent in store.commit(current).parents:
+            if parent not in seen:
+                seen.add(parent)
+                todo.append(parent)
+    return out
+
+
+def _ancestry_until(store: Objects, known: set[Sha], tip: Sha) -> set[Sha]:
+    """Collect ancestors of ``known`` as deep as a walk from ``tip`` can need them: down to the merge bases."""
+    stops: set[Sha] = set()
+    marked: set[Sha] = set()
+    for start in known:
+        stops.update(merge_bases(store, start, tip))
+    marked |= stops
+    todo = list(stops)
+    while todo and len(marked) < 100_000:
+        for parent in store.commit(todo.pop()).parents:
+            if parent not in marked:
+                marked.add(parent)
+                if len(marked) < 2_000:  # near ancestors suffice: a walk from the tip stops at the bases themselves
+                    todo.append(parent)
+    return marked

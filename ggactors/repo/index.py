@@ -1,0 +1,268 @@
+"""Git's index file, versions 2 to 4. Law: what is not changed is written back as it was read, and read-modify-write happens
+under ``index.lock`` from the read to the rename. Split and sparse indexes are refused: they are not what they seem.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import struct
+from typing import TYPE_CHECKING
+
+from ggactors.repo.disk import Disk, Lock
+from ggactors.repo.faults import Malformed, show
+from ggactors.repo.objects import EXECUTABLE, FILE, LINK, Entry, Sha
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+STAT = struct.Struct(">10I")
+_M32 = 0xFFFFFFFF
+_NO_STAT = (0, 0, 0, 0, 0, 0)
+
+VALID = 0x80
+"""In byte 60 of a record: the path is assumed unchanged."""
+EXTENDED = 0x40
+SKIP_WORKTREE = 0x40
+"""In byte 62 of an extended record: the path is left out of the working tree."""
+INTENT_TO_ADD = 0x20
+
+
+def stat_fields(found: os.stat_result, mode: int) -> bytes:
+    """Pack what the index remembers of a file, to be compared byte for byte."""
+    changed, modified = found.st_ctime_ns, found.st_mtime_ns
+    return STAT.pack(
+        changed // 1_000_000_000 & _M32,
+        changed % 1_000_000_000,
+        modified // 1_000_000_000 & _M32,
+        modified % 1_000_000_000,
+        found.st_dev & _M32,
+        found.st_ino & _M32,
+        mode,
+        found.st_uid & _M32,
+        found.st_gid & _M32,
+        found.st_size & _M32,
+    )
+
+
+def file_mode(mode: int) -> int | None:
+    """Translate a mode of the disk into one of git's; None for what git does not keep."""
+    if stat.S_ISREG(mode):
+        return EXECUTABLE if mode & 0o100 else FILE
+    return LINK if stat.S_ISLNK(mode) else None
+
+
+def record(fields: bytes, sha: Sha, path: bytes, stage: int = 0) -> bytes:
+    """Make an index record without its name."""
+    return fields + bytes.fromhex(sha.decode()) + ((stage << 12) | min(len(path), 0xFFF)).to_bytes(2, "big")
+
+
+def record_entry(raw: bytes) -> Entry:
+    """Read mode and id out of a record."""
+    return int.from_bytes(raw[24:28], "big"), raw[40:60].hex().encode()
+
+
+def sits_out(raw: bytes) -> bool:
+    """Tell whether a record is left out of the working tree (sparse checkout)."""
+    return len(raw) > 62 and bool(raw[62] & SKIP_WORKTREE)
+
+
+class Index:
+    """The paths git tracks in one working tree: raw records by path, unmerged ones apart by stage."""
+
+    def __init__(self) -> None:
+        self.records: dict[bytes, bytes] = {}
+        self.unmerged: dict[bytes, dict[int, bytes]] = {}
+        self.stamp = 0
+        """When the file was written (ns): a file modified then or later may differ without showing it."""
+        self.version = 2
+        self._folders: set[bytes] | None = None
+
+    @classmethod
+    def read(cls, path: bytes) -> Index:
+        """Read an index file; an absent one is an empty index. Raises Malformed."""
+        self = cls()
+        try:
+            with open(path, "rb") as file:
+                content = file.read()
+                self.stamp = os.fstat(file.fileno()).st_mtime_ns
+        except FileNotFoundError:
+            return self
+        try:
+            self._parse(content)
+        except (struct.error, IndexError, ValueError) as error:
+            raise Malformed(
+                f"{show(path)} is damaged ({error}); `git reset` in that working tree rebuilds it"
+            ) from error
+        return self
+
+    def _parse(self, content: bytes) -> None:
+        magic, version, count = struct.unpack_from(">4sII", content, 0)
+        if magic != b"DIRC" or version not in (2, 3, 4):
+            raise ValueError(f"version {version}")
+        end = len(content) - 20
+        if content[end:] != bytes(20):
+            found = hashlib.sha1(memoryview(content)[:end], usedforsecurity=False).digest()
+            if found != content[end:]:
+                raise ValueError("its checksum does not match")
+        self.version = version
+        position = self._parse_packed(content, count) if version == 4 else self._parse_plain(content, count)
+        while position + 8 <= end:
+            name = content[position : position + 4]
+            if not 65 <= name[0] <= 90:  # lower case: must be understood
+                raise ValueError({b"link": "a split index", b"sdir": "a sparse index"}.get(name, f"extension {name!r}"))
+            position += 8 + int.from_bytes(content[position + 4 : position + 8], "big")
+
+    def _parse_plain(self, content: bytes, count: int) -> int:
+        records, find, position = self.records, content.find, 12
+        for _ in range(count):
+            flags = content[position + 60]
+            name = position + (64 if flags & EXTENDED else 62)
+            length = ((flags & 0x0F) << 8) | content[position + 61]
+            end = name + length if length < 0xFFF else find(b"\x00", name)
+            if flags & 0x30:
+                self.unmerged.setdefault(content[name:end], {})[(flags >> 4) & 3] = content[position:name]
+            else:
+                records[content[name:end]] = content[position:name]
+            position += (end - position + 8) & ~7
+        return position
+
+    def _parse_packed(self, content: bytes, count: int) -> int:
+        position, path = 12, b""
+        for _ in range(count):
+            flags = content[position + 60]
+            name = position + (64 if flags & EXTENDED else 62)
+            raw = content[position:name]
+            byte = content[name]
+            strip = byte & 0x7F
+            while byte & 0x80:
+                name += 1
+                byte = content[name]
+                strip = ((strip + 1) << 7) | (byte & 0x7F)
+            end = content.index(b"\x00", name + 1)
+            path = path[: len(path) - strip] + content[name + 1 : end]
+            if flags & 0x30:
+                self.unmerged.setdefault(path, {})[(flags >> 4) & 3] = raw
+            else:
+                self.records[path] = raw
+            position = end + 1
+        return position
+
+    def folders(self) -> set[bytes]:
+        """Name every folder that holds a tracked path."""
+        if self._folders is None:
+            found: set[bytes] = set()
+            for path in (*self.records, *self.unmerged):
+                folder = path.rpartition(b"/")[0]
+                while folder and folder not in found:
+                    found.add(folder)
+                    folder = folder.rpartition(b"/")[0]
+            self._folders = found
+        return self._folders
+
+    def entry(self, path: bytes) -> Entry | None:
+        """Read a path's staged mode and id."""
+        raw = self.records.get(path)
+        return None if raw is None else record_entry(raw)
+
+    def set(self, path: bytes, entry: Entry, found: os.stat_result | None) -> None:
+        """Stage a path; ``found`` is the stat of the file that holds exactly this, None when that is not known."""
+        mode, sha = entry
+        fields = stat_fields(found, mode) if found is not None else STAT.pack(*_NO_STAT, mode, 0, 0, 0)
+        self.records[path] = record(fields, sha, path)
+        self.unmerged.pop(path, None)
+        self._folders = None
+
+    def conflict(self, path: bytes, stages: Mapping[int, Entry]) -> None:
+        """Leave a path unmerged: base (1), ours (2), theirs (3), those that exist."""
+        self.records.pop(path, None)
+        self.unmerged[path] = {
+            stage: record(STAT.pack(*_NO_STAT, mode, 0, 0, 0), sha, path, stage)
+            for stage, (mode, sha) in stages.items()
+        }
+        self._folders = None
+
+    def remove(self, path: bytes) -> None:
+        """Track a path no more."""
+        self.records.pop(path, None)
+        self.unmerged.pop(path, None)
+        self._folders = None
+
+    def dump(self) -> bytes:
+        """Serialise, in the version it was read in; optional extensions are git's to rebuild."""
+        rows: list[tuple[bytes, bytes]]
+        if self.unmerged:
+            staged = [((path, 0), raw) for path, raw in self.records.items()]
+            staged += [((path, stage), raw) for path, by in self.unmerged.items() for stage, raw in by.items()]
+            staged.sort()
+            rows = [(key[0], raw) for key, raw in staged]
+        else:
+            rows = sorted(self.records.items())
+        if self.version == 4:
+            version, body = 4, self._packed_rows(rows)
+        else:
+            version = 3 if any(raw[60] & EXTENDED for _, raw in rows) else 2
+            pads = [bytes(size) for size in range(9)]
+            body = [part for path, raw in rows for part in (raw, path, pads[8 - ((len(raw) + len(path)) & 7)])]
+        content = b"".join((struct.pack(">4sII", b"DIRC", version, len(rows)), *body))
+        return content + hashlib.sha1(content, usedforsecurity=False).digest()
+
+    @staticmethod
+    def _packed_rows(rows: list[tuple[bytes, bytes]]) -> list[bytes]:
+        body, before = [], b""
+        for path, raw in rows:
+            common = _shared(before, path)
+            strip = len(before) - common
+            code = bytes((strip & 0x7F,))
+            strip >>= 7
+            while strip:
+                strip -= 1
+                code = bytes((0x80 | (strip & 0x7F),)) + code
+                strip >>= 7
+            body.append(raw + code + path[common:] + b"\x00")
+            before = path
+        return body
+
+    def against(self, entries: Iterator[tuple[bytes, int, Sha]]) -> dict[bytes, tuple[Entry | None, Entry | None]]:
+        """Compare with the files of a tree: differing paths to (in the tree, in the index). Unmerged paths count as absent."""
+        out: dict[bytes, tuple[Entry | None, Entry | None]] = {}
+        records = self.records
+        seen: set[bytes] = set()
+        add = seen.add
+        for path, mode, sha in entries:
+            raw = records.get(path)
+            add(path)
+            if raw is None:
+                out[path] = ((mode, sha), None)
+            elif raw[40:60].hex().encode() != sha or int.from_bytes(raw[24:28], "big") != mode:
+                out[path] = ((mode, sha), record_entry(raw))
+        if len(seen) != len(records) or out:
+            for path, raw in records.items():
+                if path not in seen:
+                    out[path] = (None, record_entry(raw))
+        return out
+
+
+def _shared(left: bytes, right: bytes) -> int:
+    """Count the bytes two names begin with alike."""
+    size = min(len(left), len(right))
+    if left[:size] == right[:size]:
+        return size
+    return next(at for at in range(size) if left[at] != right[at])
+
+
+class IndexLock(Lock):
+    """``index.lock``, and the index as it stands while we hold it."""
+
+    def __init__(self, disk: Disk, path: bytes) -> None:
+        super().__init__(disk, path)
+
+    def read(self) -> Index:
+        """Read the index that the lock guards."""
+        return Index.read(self.path)
+
+    def save(self, index: Index) -> None:
+        """Write the changed index and let it become the file."""
+        self.prepare(index.dump())
+        self.commit()

@@ -1,0 +1,83 @@
+"""The run's own repository (W8). Law: what an agent does to it with git never reaches the operator's; it borrows objects and
+gives nothing back but through landing.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from typing import TYPE_CHECKING
+
+from ggactors.repo.disk import Disk, make_folders
+from ggactors.repo.objects import Objects
+from ggactors.repo.refs import HEADS, Refs, valid_name
+from ggactors.repo.settings import Settings, config_text, read_settings
+
+if TYPE_CHECKING:
+    from ggactors.repo.objects import Sha
+    from ggactors.repo.place import Place
+
+SAVED = b"refs/ggactors/saved/"
+BASES = b"refs/ggactors/base/"
+START = b"refs/ggactors/start"
+MAIN_NAME = b"main"
+
+
+def base_ref(run_id: str) -> bytes:
+    """Name the ref that holds the run's base in the operator's repository, so that no collection drops it."""
+    return b"refs/ggactors/%s/base" % run_id.encode()
+
+
+def branch_for(operator_ref: bytes | None) -> bytes:
+    """Choose the name of the run's main branch: the operator's own, unless it could be an issue's."""
+    name = operator_ref.removeprefix(HEADS) if operator_ref is not None and operator_ref.startswith(HEADS) else b""
+    if not name or name.lower().startswith(b"gg-") or not valid_name(HEADS + name):
+        return MAIN_NAME
+    return name
+
+
+def create(path: bytes, operator: Place, base: Sha, branch: bytes, disk: Disk) -> None:
+    """Make the repository at ``path``, complete or not at all, with ``branch`` at ``base``."""
+    aside = path + b".making"
+    disk.sweep(aside)
+    for name in (b"objects/info", b"objects/pack", b"refs/heads", b"refs/tags", b"info", b"worktrees", b"hooks"):
+        make_folders(disk, os.path.join(aside, name))
+    borrowed = os.path.join(operator.common, b"objects")
+    disk.make(os.path.join(aside, b"objects", b"info", b"alternates"), os.path.realpath(borrowed) + b"\n")
+    disk.make(os.path.join(aside, b"config"), config_text(operator.settings))
+    disk.make(os.path.join(aside, b"HEAD"), b"ref: " + HEADS + branch + b"\n")
+    for name in (b"info/exclude", b"info/attributes", b"shallow"):
+        source = os.path.join(operator.common, name)
+        if os.path.isfile(source):
+            with open(source, "rb") as file:
+                disk.make(os.path.join(aside, name), file.read())
+    _copy_hooks(operator, os.path.join(aside, b"hooks"))
+    refs = Refs(aside, disk=disk, ident=operator.settings.ident)
+    refs.move(HEADS + branch, base, None, "run: base")
+    refs.move(START, base, None, "run: base")
+    disk.rename(aside, path)
+
+
+def _copy_hooks(operator: Place, target: bytes) -> None:
+    """Give agents' own commits the operator's hooks, as copies: what becomes of them here never reaches the operator's (H3)."""
+    source = os.path.join(operator.common, b"hooks")
+    for name in os.listdir(source) if os.path.isdir(source) else ():
+        path = os.path.join(source, name)
+        if name.endswith(b".sample") or not os.path.isfile(path) or not os.access(path, os.X_OK):
+            continue
+        copy = os.path.join(target, name)
+        shutil.copyfile(path, copy)
+        os.chmod(copy, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+
+
+def open_own(path: bytes, disk: Disk) -> tuple[Objects, Settings]:
+    """Open the run's repository: its objects and its settings."""
+    return Objects(os.path.join(path, b"objects"), disk=disk), read_settings(path)
+
+
+def next_saved(refs: Refs, owner: bytes) -> bytes:
+    """Choose the next free hidden ref for an owner's work (an issue, or main)."""
+    prefix = SAVED + owner + b"/"
+    taken = [int(name[len(prefix) :]) for name in refs.under(prefix) if name[len(prefix) :].isdigit()]
+    return prefix + b"%d" % (max(taken, default=-1) + 1)

@@ -1,0 +1,127 @@
+"""Makes a working tree hold exactly a tree, rewriting only what differs. Law: the caller has saved what is precious; what is
+written over or removed here is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from ggactors.repo.checkout import check_path, create
+from ggactors.repo.disk import make_folders
+from ggactors.repo.index import Index
+from ggactors.repo.scan import scan
+from ggactors.repo.trees import walk
+
+if TYPE_CHECKING:
+    from ggactors.repo.objects import Sha
+    from ggactors.repo.place import Place
+
+
+def retarget(place: Place, tree: Sha, *, clear_untracked: bool) -> int:
+    """Bring files and index to ``tree``; answer how many files were written.
+
+    ``clear_untracked`` also removes everything else, ignored files included.
+    """
+    with place.lock() as lock:
+        index = _readable(lock.path)
+        found = scan(place, index, fresh=False)
+        for path, (status, entry) in found.refreshed.items():
+            index.set(path, entry, status)
+        stale = {*found.changed, *found.deleted, *index.unmerged}
+        for path in stale:
+            index.remove(path)
+        items = list(walk(place.store, tree))
+        safe: set[bytes] = set()
+        for path, _, _ in items:
+            check_path(path, safe)
+        differing = index.against(iter(items))
+        goal = {path for path, _, _ in items}
+        for path in (stale | set(differing)) - goal:
+            _remove(place, path)
+            index.remove(path)
+        if clear_untracked:
+            _clear(place, index)
+        ends = place.line_ends_of(tree, goal)
+        written = 0
+        for path, (wanted, _) in differing.items():
+            if wanted is not None:
+                _make_room(place, path)
+                index.set(path, wanted, create(place, ends, place.on_disk(path), path, wanted))
+                written += 1
+        lock.save(index)
+        return written
+
+
+def _readable(path: bytes) -> Index:
+    from ggactors.repo.faults import Malformed
+
+    try:
+        return Index.read(path)
+    except Malformed:
+        return Index()  # spoilt by somebody: everything is looked at anew
+
+
+def _remove(place: Place, path: bytes) -> None:
+    target = place.on_disk(path)
+    if not _under_real_folders(place, path):
+        return
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError):
+        os.unlink(target)
+    folder = path.rpartition(b"/")[0]
+    while folder:
+        try:
+            os.rmdir(place.on_disk(folder))
+        except OSError:
+            return
+        folder = folder.rpartition(b"/")[0]
+
+
+def _under_real_folders(place: Place, path: bytes) -> bool:
+    folder = path.rpartition(b"/")[0]
+    while folder:
+        try:
+            if not stat.S_ISDIR(os.lstat(place.on_disk(folder)).st_mode):
+                return False
+        except OSError:
+            return False
+        folder = folder.rpartition(b"/")[0]
+    return True
+
+
+def _make_room(place: Place, path: bytes) -> None:
+    parts = path.split(b"/")
+    for depth in range(1, len(parts)):
+        folder = place.on_disk(b"/".join(parts[:depth]))
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            if not stat.S_ISDIR(os.lstat(folder).st_mode):
+                os.unlink(folder)
+    target = place.on_disk(path)
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+        if stat.S_ISDIR(os.lstat(target).st_mode):
+            place.disk.sweep(target)
+        else:
+            os.unlink(target)
+    make_folders(place.disk, os.path.dirname(target))
+
+
+def _clear(place: Place, index: Index) -> None:
+    """Remove every file that is not tracked, ignored ones and inner repositories too (W2: fresh means nothing of another issue)."""
+    folders = index.folders()
+    stack = [(place.root, b"")]
+    while stack:
+        folder, prefix = stack.pop()
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                path = prefix + entry.name
+                if entry.name == b".git" and not prefix:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if path in folders:
+                        stack.append((entry.path, path + b"/"))
+                    else:
+                        place.disk.sweep(entry.path)
+                elif path not in index.records:
+                    os.unlink(entry.path)

@@ -1,0 +1,269 @@
+"""What is in a working tree, against its index. Law: one walk, links never followed, a file is read only when its stat does
+not prove it unchanged; ``keep`` decides whether what is read is stored or only named.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from attrs import Factory, define
+from dulwich.ignore import IgnoreFilter, IgnoreFilterManager
+
+from ggactors.repo.index import EXTENDED, Index, file_mode, record_entry, sits_out, stat_fields
+from ggactors.repo.objects import BLOB, EXECUTABLE, FILE, GITLINK, LINK, Entry, Sha, digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ggactors.repo.eol import LineEnds
+    from ggactors.repo.place import Place
+
+Found = tuple[os.stat_result, Entry]
+
+
+@define
+class Scan:
+    """A working tree against its index; paths relative to its root."""
+
+    changed: dict[bytes, Found] = Factory(dict)
+    """Tracked paths whose content, mode or kind differs."""
+    deleted: list[bytes] = Factory(list)
+    fresh: dict[bytes, Found] = Factory(dict)
+    """Untracked files that are not ignored."""
+    refreshed: dict[bytes, Found] = Factory(dict)
+    """Tracked paths whose stat alone differs."""
+    nested: list[bytes] = Factory(list)
+    """Untracked folders that are repositories of their own."""
+    unreadable: list[bytes] = Factory(list)
+    clashing: list[bytes] = Factory(list)
+    """Gitlinks whose repository is at another commit."""
+
+    @property
+    def clean(self) -> bool:
+        """Tell whether the working tree holds exactly what the index says, untracked files aside."""
+        return not (self.changed or self.deleted)
+
+    def changes(self) -> dict[bytes, Entry | None]:
+        """Say what staging everything would make of each path."""
+        out: dict[bytes, Entry | None] = dict.fromkeys(self.deleted)
+        out.update((path, entry) for path, (_, entry) in (*self.changed.items(), *self.fresh.items()))
+        return out
+
+
+def is_repository(folder: bytes) -> bool:
+    """Tell whether a folder is the top of a git working tree of its own."""
+    git = os.path.join(folder, b".git")
+    try:
+        found = os.lstat(git)
+    except OSError:
+        return False
+    if stat.S_ISDIR(found.st_mode):
+        return os.path.exists(os.path.join(git, b"HEAD"))
+    if stat.S_ISREG(found.st_mode):
+        with open(git, "rb") as file:
+            return file.read(8) == b"gitdir: "
+    return False
+
+
+def read_file(path: bytes, mode: int) -> bytes:
+    """Read a file, or where a link points."""
+    if mode == LINK:
+        return os.readlink(path)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read()
+
+
+def only_name(content: bytes) -> Sha:
+    """Name a file's content without storing it."""
+    return digest(BLOB, content)
+
+
+class Ignore:
+    """Which untracked paths git would ignore here."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._filters: IgnoreFilterManager | None = None
+
+    def __call__(self, path: bytes, *, folder: bool) -> bool:
+        """Tell whether an untracked path is ignored."""
+        if self._filters is None:
+            self._filters = self._load()
+        return self._filters.is_ignored(os.fsdecode(path) + ("/" if folder else "")) is True
+
+    def _load(self) -> IgnoreFilterManager:
+        place, filters = self._place, []
+        for path in (place.settings.excludes, os.path.join(place.common, b"info", b"exclude")):
+            if path is not None and os.path.isfile(path):
+                filters += [IgnoreFilter.from_path(os.fsdecode(path), place.settings.ignore_case)]
+        return IgnoreFilterManager(os.fsdecode(place.root), filters, place.settings.ignore_case)
+
+
+class Scanner:
+    """One walk over one working tree."""
+
+    def __init__(
+        self,
+        place: Place,
+        index: Index,
+        *,
+        keep: Callable[[bytes], Sha] = only_name,
+        fresh: bool = True,
+        into_nested: bool = False,
+        line_ends: LineEnds | None = None,
+    ) -> None:
+        self._place = place
+        self._index = index
+        self._keep = keep
+        self._want_fresh = fresh
+        self._into_nested = into_nested
+        self._ends = line_ends or place.line_ends(index)
+        self._ignored = Ignore(place)
+        self._seen: set[bytes] = set()
+        self._stack: list[tuple[bytes, bytes]] = []
+        self.found = Scan()
+
+    def run(self) -> Scan:
+        """Walk, and answer what was found."""
+        self._stack.append((self._place.root, b""))
+        while self._stack:
+            folder, prefix = self._stack.pop()
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        if entry.name != b".git":
+                            self._visit(entry, prefix + entry.name)
+            except PermissionError:
+                self.found.unreadable.append(prefix.rstrip(b"/") or b".")
+            except (FileNotFoundError, NotADirectoryError):
+                continue  # gone while we looked
+        index = self._index
+        if len(self._seen) != len(index.records) + len(index.unmerged):
+            self.found.deleted += [
+                path
+                for path, raw in index.records.items()
+                if path not in self._seen and not sits_out(raw) and raw[24:28] != b"\x00\x00\xe0\x00"
+            ]
+        return self.found
+
+    def _visit(self, entry: os.DirEntry[bytes], path: bytes) -> None:
+        raw = self._index.records.get(path)
+        if raw is not None:
+            self._tracked(entry, path, raw)
+        elif path in self._index.unmerged:
+            self._seen.add(path)
+        elif entry.is_dir(follow_symlinks=False):
+            self._folder(entry, path)
+        elif (
+            self._want_fresh
+            and (entry.is_file(follow_symlinks=False) or entry.is_symlink())
+            and not self._ignored(path, folder=False)
+        ):
+            self._read(entry, path, None)
+
+    def _folder(self, entry: os.DirEntry[bytes], path: bytes) -> None:
+        if path not in self._index.folders():
+            if not self._want_fresh or self._ignored(path, folder=True):
+                return
+            if not self._into_nested and is_repository(entry.path):
+                self.found.nested.append(path)
+                return
+        self._stack.append((entry.path, path + b"/"))
+
+    def _tracked(self, entry: os.DirEntry[bytes], path: bytes, raw: bytes) -> None:
+        found = entry.stat(follow_symlinks=False)
+        mode = found.st_mode
+        if raw[24:28] == b"\x00\x00\xe0\x00":  # a gitlink: its repository is its own affair
+            self._seen.add(path)
+            return
+        kept = file_mode(mode)
+        if kept is None:
+            if stat.S_ISDIR(mode):
+                self._folder(entry, path)
+            return
+        if not self._place.settings.file_mode and kept == FILE and record_entry(raw)[0] == EXECUTABLE:
+            kept = EXECUTABLE
+        self._seen.add(path)
+        if (
+            raw[:40] == stat_fields(found, kept)
+            and found.st_mtime_ns < self._index.stamp
+            and not (raw[60] & EXTENDED and raw[62] & 0x20)
+        ):
+            return
+        self._read(entry, path, raw, kept)
+
+    def _read(self, entry: os.DirEntry[bytes], path: bytes, raw: bytes | None, kept: int | None = None) -> None:
+        try:
+            found = entry.stat(follow_symlinks=False)
+            mode = kept if kept is not None else file_mode(found.st_mode)
+            if mode is None:
+                return
+            if raw is None and mode == EXECUTABLE and not self._place.settings.file_mode:
+                mode = FILE
+            content = read_file(entry.path, mode)
+        except (FileNotFoundError, NotADirectoryError):
+            self._seen.discard(path)
+            return
+        except OSError as error:
+            if error.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP):
+                raise
+            self.found.unreadable.append(path)
+            return
+        content = self._ends.to_store(path, mode, content, lambda: self._staged(raw))
+        if raw is None:
+            self.found.fresh[path] = (found, (mode, self._keep(content)))
+            return
+        before = record_entry(raw)
+        sha = only_name(content)
+        if (mode, sha) == before:
+            self.found.refreshed[path] = (found, before)
+            if raw[60] & EXTENDED and raw[62] & 0x20:  # intended to be added, and empty
+                self.found.changed[path] = (found, (mode, self._keep(content)))
+        else:
+            self.found.changed[path] = (found, (mode, self._keep(content)))
+
+    def _staged(self, raw: bytes | None) -> bytes | None:
+        if raw is None:
+            return None
+        mode, sha = record_entry(raw)
+        return None if mode == GITLINK or not self._place.store.has(sha) else self._place.store.blob(sha)
+
+
+def scan(
+    place: Place,
+    index: Index,
+    *,
+    keep: Callable[[bytes], Sha] = only_name,
+    fresh: bool = True,
+    into_nested: bool = False,
+) -> Scan:
+    """Compare a working tree with its index."""
+    return Scanner(place, index, keep=keep, fresh=fresh, into_nested=into_nested).run()
+
+
+def refresh(index: Index, found: Scan) -> None:
+    """Take up in the index what a scan read anew and found unchanged, so that the next one need not."""
+    for path, (status, entry) in found.refreshed.items():
+        index.set(path, entry, status)
+
+
+def take_up(index: Index, found: Scan) -> None:
+    """Stage everything a scan found: new, changed, deleted, mode, links (W4)."""
+    refresh(index, found)
+    for path in found.deleted:
+        index.remove(path)
+    for path, (status, entry) in (*found.changed.items(), *found.fresh.items()):
+        _clear_way(index, path)
+        index.set(path, entry, status)
+
+
+def _clear_way(index: Index, path: bytes) -> None:
+    folder = path.rpartition(b"/")[0]
+    while folder:
+        if folder in index.records:
+            index.remove(folder)
+        folder = folder.rpartition(b"/")[0]

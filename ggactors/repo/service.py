@@ -1,0 +1,164 @@
+"""The ``Repository`` of a run: git work in threads of its own. Law: one step at a time on main, one at a time on each issue,
+and what the world refuses comes out as RepositoryBroken, saying what and where.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, TypeVar
+
+import trio
+
+from ggactors.ports import LaunchRefused, RepositoryBroken
+from ggactors.repo.disk import Disk
+from ggactors.repo.faults import GitFault, explain
+from ggactors.repo.opening import Opened, Wish, open_core
+from ggactors.repo.operator import inspect_workspace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ggactors.protocol.git import (
+        Landing,
+        MainRestored,
+        Merged,
+        MergeFailed,
+        OpenedWorktree,
+        SealBlocked,
+        Sealed,
+        Signature,
+    )
+
+__all__ = ["GitRepository", "inspect_workspace", "open_repository"]
+
+THREADS = 4
+"""Git steps at a time: they wait on the disk as much as on the processor."""
+
+T = TypeVar("T")
+
+
+async def open_repository(
+    workspace: Path,
+    *,
+    run_id: str,
+    run_dir: Path,
+    checkout: str,
+    include_dirty: bool = False,
+    large_baseline: bool = False,
+    note: Callable[[str], None] | None = None,
+    disk: Disk | None = None,
+) -> GitRepository:
+    """Open a run's git work on a workspace, making a baseline where there is none (W1, W8, W11).
+
+    ``checkout`` is ``private`` or ``inPlace``; ``run_dir`` receives ``repo.git``, ``main`` and ``worktrees``; ``note`` is told,
+    from a thread, what the operator should know. Raises LaunchRefused with every problem, or RepositoryBroken. Cancelled: what
+    was begun is completed first.
+    """
+    limiter = trio.CapacityLimiter(THREADS)
+    wish = Wish(
+        run_id=run_id, run_dir=run_dir, checkout=checkout, include_dirty=include_dirty, large_baseline=large_baseline
+    )
+
+    def work() -> Opened:
+        return open_core(workspace, wish, note or (lambda _: None), disk or Disk())
+
+    opened = await _in_thread("opening the workspace", work, limiter)
+    return GitRepository(opened, limiter)
+
+
+async def _in_thread(what: str, work: Callable[[], T], limiter: trio.CapacityLimiter) -> T:
+    """Do a step in a git thread and translate what the world refuses."""
+
+    def guarded() -> T:
+        try:
+            return work()
+        except LaunchRefused:
+            raise
+        except OSError as error:
+            raise RepositoryBroken(f"{what} failed: {explain(error)}") from error
+        except (GitFault, zlib.error) as error:
+            raise RepositoryBroken(f"{what} failed: {error}") from error
+
+    return await trio.to_thread.run_sync(guarded, limiter=limiter)
+
+
+class GitRepository:
+    """Obeys ``ports.Repository``."""
+
+    def __init__(self, opened: Opened, limiter: trio.CapacityLimiter) -> None:
+        self.facts = opened.facts
+        self._core = opened.core
+        self._limiter = limiter
+        self._main = trio.Lock()
+        self._issues: dict[str, trio.Lock] = {}
+        self._trash: list[bytes] = []
+
+    def _of(self, issue: str) -> trio.Lock:
+        return self._issues.setdefault(issue, trio.Lock())
+
+    async def open_worktree(self, issue: str) -> OpenedWorktree:
+        """Make the issue's worktree from main's tip (W2), or give back the one it has (W3)."""
+        async with self._of(issue):
+            return await self._do(f"making the worktree of {issue}", lambda: self._core.open_worktree(issue))
+
+    async def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
+        """Commit everything unignored of the issue's worktree on the issue's branch (W4)."""
+        async with self._of(issue):
+            return await self._do(f"committing {issue}", lambda: self._core.seal(issue, signature, message))
+
+    async def describe(self, issue: str) -> str:
+        """Say in a line what the issue's worktree holds against its base (D5)."""
+        async with self._of(issue):
+            return await self._do(f"reading the worktree of {issue}", lambda: self._core.describe(issue))
+
+    async def discard(self, issue: str, *, accepted: bool) -> str | None:
+        """Tear the issue's worktree and branch down (W5); answer the hidden ref of what was not in main."""
+        async with self._of(issue):
+            saved, trash = await self._do(
+                f"removing the worktree of {issue}", lambda: self._core.discard(issue, accepted=accepted)
+            )
+        if trash is not None:
+            self._trash.append(trash)
+            await self._sweep()
+        return saved
+
+    async def _sweep(self) -> None:
+        """Delete what was renamed away; nobody waits for it but the caller's own thread slot."""
+        trash, self._trash = self._trash, []
+        disk = self._core.grounds.disk
+
+        def work() -> None:
+            for folder in trash:
+                disk.sweep(folder)
+
+        await self._do("clearing away", work)
+
+    async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
+        """Commit what agents rooted in main have changed there, in their name (M6). None when there was nothing."""
+        async with self._main:
+            return await self._do("committing main", lambda: self._core.commit_main(signature, message))
+
+    async def guard_main(self) -> MainRestored | None:
+        """Put main's branch back when a command rewound or switched it (M6)."""
+        async with self._main:
+            return await self._do("checking main", self._core.guard_main)
+
+    async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
+        """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""
+        async with self._main:
+            return await self._do(f"merging {issue}", lambda: self._core.merge(issue, commit, signature, message))
+
+    async def land(self) -> Landing:
+        """Move the operator's checkout forward to main's tip, all or nothing (W10)."""
+        async with self._main:
+            return await self._do("landing", self._core.land)
+
+    async def close(self) -> None:
+        """Leave no worktree of the run registered in the operator's repository and no lock behind."""
+        with trio.CancelScope(shield=True):
+            async with self._main:
+                await self._do("closing", self._core.close)
+
+    async def _do(self, what: str, work: Callable[[], T]) -> T:
+        return await _in_thread(what, work, self._limiter)
