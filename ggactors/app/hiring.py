@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ggactors.actors.desk import Desk
     from ggactors.actors.stations import Station
     from ggactors.app.launch import Launch
-    from ggactors.ports import Repository
+    from ggactors.ports import Repository, Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.board import IssueAssigned
     from ggactors.protocol.crew import Profile
@@ -86,7 +86,9 @@ class Hiring:
             begun=order.kind is not Kind.ROOT,
         )
 
-    def _workbench(self, order: AgentOrder, profile: Profile) -> LocalWorkbench:
+    def _workbench(self, order: AgentOrder, profile: Profile) -> Workbench:
+        if self.launch.bench is not None:
+            return self.launch.bench(order)
         # Git started by an agent finds its worktree, also from a subdirectory, and never a repository around the state home.
         ceiling = None if self.repository is None else str(self.folder.path)
         return LocalWorkbench(

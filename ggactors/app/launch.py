@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from ggactors.crew import Reading
     from ggactors.models.resolve import ModelSource, Resolution
+    from ggactors.ports import Workbench
+    from ggactors.protocol.agent import AgentOrder
     from ggactors.store.folder import RunFolder
 
 
@@ -41,6 +43,8 @@ class Launch:
     include_dirty: bool = False
     large_baseline: bool = False
     tools: tuple[Any, ...] = ()
+    bench: Callable[[AgentOrder], Workbench] | None = None
+    """Gives an agent its workbench; None is a directory of this machine."""
 
 
 @asynccontextmanager
@@ -190,6 +194,7 @@ async def _staff(launch: Launch, folder: RunFolder, place: Workplace) -> AsyncIt
     from ggactors.runtime.system import open_system
 
     staff = Staff(launch=launch, folder=folder, place=place)
+    await staff.open()
     try:
         async with open_system(on_crash=staff.crashed) as system:
             staff.start(system)

@@ -96,12 +96,16 @@ class Staff:
 
     # ------------------------------------------------------------ opening
 
+    async def open(self) -> None:
+        """Make what the run was launched with durable. Raises JournalBroken."""
+        launch = self.launch
+        opened = RunOpened(run=self.folder.id, workspace=str(launch.workspace), task=launch.task, version=__version__)
+        await self.place.journal.commit("run", [RUN_FACTS.pack(opened)])
+
     def start(self, system: System) -> None:
         """Spawn the board, the scheduler, the merger, the run and the root, and let them go."""
         self._system = system
         launch, emit = self.launch, self.place.emit
-        opened = RunOpened(run=self.folder.id, workspace=str(launch.workspace), task=launch.task, version=__version__)
-        self.place.journal.append("run", [RUN_FACTS.pack(opened)])
         emit(SessionStarted(crew=launch.crew.name, workspace=str(launch.workspace), version=__version__, resumed=False))
         self._say_what_was_found()
         charter = charter_of(launch.crew)

@@ -93,6 +93,7 @@ class GitRepository:
         self._main = trio.Lock()
         self._issues: dict[str, trio.Lock] = {}
         self._trash: list[bytes] = []
+        self._branches: dict[str, str] = {}
 
     def _of(self, issue: str) -> trio.Lock:
         return self._issues.setdefault(issue, trio.Lock())
@@ -100,7 +101,13 @@ class GitRepository:
     async def open_worktree(self, issue: str) -> OpenedWorktree:
         """Make the issue's worktree from main's tip (W2), or give back the one it has (W3)."""
         async with self._of(issue):
-            return await self._do(f"making the worktree of {issue}", lambda: self._core.open_worktree(issue))
+            opened = await self._do(f"making the worktree of {issue}", lambda: self._core.open_worktree(issue))
+        self._branches[issue] = opened.branch
+        return opened
+
+    def branch_of(self, issue: str) -> str | None:
+        """Give the branch of the issue's worktree, or None when it has none (any more)."""
+        return self._branches.get(issue)
 
     async def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
         """Commit everything unignored of the issue's worktree on the issue's branch (W4)."""
@@ -118,6 +125,7 @@ class GitRepository:
             saved, trash = await self._do(
                 f"removing the worktree of {issue}", lambda: self._core.discard(issue, accepted=accepted)
             )
+        self._branches.pop(issue, None)
         if trash is not None:
             self._trash.append(trash)
             await self._sweep()

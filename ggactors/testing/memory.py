@@ -1,0 +1,281 @@
+"""A repository and workbenches in memory that obey the ports: whole runs under the virtual clock, without a disk or a thread.
+
+Law: a tree is a mapping from path to text, a commit names its tree and its parents, and a merge works path by path: a path that
+both sides changed differently is a conflict. Faults are injected by name through ``faults``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, field, frozen
+
+from ggactors.ports import RepositoryBroken
+from ggactors.protocol.git import (
+    Landing,
+    MainRestored,
+    Merged,
+    MergeFailed,
+    OpenedWorktree,
+    RepositoryFacts,
+    SealBlocked,
+    Sealed,
+    Signature,
+)
+from ggactors.protocol.values import Code, Refused
+from ggactors.protocol.workbench import DirEntry, DirListed, FileEdited, FileRead, FileWritten, SearchDone, ShellDone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Tree = dict[str, str]
+
+
+@frozen(kw_only=True)
+class Commit:
+    """One commit of the memory repository."""
+
+    id: str
+    tree: Tree
+    parents: tuple[str, ...]
+    signature: Signature | None
+    message: str
+
+
+@define(kw_only=True)
+class _Worktree:
+    branch: str
+    base: str
+    tip: str
+    files: Tree
+
+
+def _no_fault(_: str) -> None:
+    return None
+
+
+@define
+class MemoryRepository:
+    """Obeys ``ports.Repository``. ``faults(step)`` is called before each step and may raise RepositoryBroken."""
+
+    start: Tree = field(factory=dict)
+    faults: Callable[[str], None] = _no_fault
+    commits: dict[str, Commit] = field(factory=dict, init=False)
+    saved: dict[str, str] = field(factory=dict, init=False)
+    """Hidden refs and the commits they hold."""
+    files: Tree = field(init=False)
+    """The files of the main workspace, as its agents see them."""
+    tip: str = field(init=False)
+    operator: str = field(init=False)
+    """The commit the operator's checkout stands on."""
+    worktrees: dict[str, _Worktree] = field(factory=dict, init=False)
+    merged: list[tuple[str, str]] = field(factory=list, init=False)
+    """The issues merged into main and the commits that were merged, in order."""
+    facts: RepositoryFacts = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Make the first commit."""
+        self.tip = self.operator = self._commit(dict(self.start), (), None, "the beginning")
+        self.files = dict(self.start)
+        self.facts = RepositoryFacts(
+            main="memory", root="memory", base=self.tip, branch="main", repository="memory", dirty=(), notes=()
+        )
+
+    def _commit(self, tree: Tree, parents: tuple[str, ...], signature: Signature | None, message: str) -> str:
+        commit = Commit(
+            id=f"c{len(self.commits)}", tree=dict(tree), parents=parents, signature=signature, message=message
+        )
+        self.commits[commit.id] = commit
+        return commit.id
+
+    async def _step(self, name: str) -> None:
+        await trio.lowlevel.checkpoint()
+        self.faults(name)
+
+    def contains(self, tip: str, commit: str) -> bool:
+        """Tell whether ``commit`` is reachable from ``tip``."""
+        todo, seen = [tip], set()
+        while todo:
+            one = todo.pop()
+            if one == commit:
+                return True
+            if one not in seen:
+                seen.add(one)
+                todo.extend(self.commits[one].parents)
+        return False
+
+    # ------------------------------------------------------------ worktrees
+
+    async def open_worktree(self, issue: str) -> OpenedWorktree:
+        """Make the issue's worktree from main's tip, or give back the one it has."""
+        await self._step("open_worktree")
+        tree = self.worktrees.get(issue)
+        if tree is None:
+            tree = _Worktree(branch=f"gg-{issue}", base=self.tip, tip=self.tip, files=dict(self.commits[self.tip].tree))
+            self.worktrees[issue] = tree
+        return OpenedWorktree(
+            issue=issue,
+            path=f"memory/{issue}",
+            root=f"memory/{issue}",
+            branch=tree.branch,
+            base=tree.base,
+            base_ref=f"refs/ggactors/base/{issue}",
+        )
+
+    def branch_of(self, issue: str) -> str | None:
+        """Give the branch of the issue's worktree, or None."""
+        tree = self.worktrees.get(issue)
+        return None if tree is None else tree.branch
+
+    async def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
+        """Commit the issue's files."""
+        await self._step("seal")
+        tree = self.worktrees[issue]
+        if tree.files != self.commits[tree.tip].tree:
+            tree.tip = self._commit(tree.files, (tree.tip,), signature, message)
+        base = self.commits[tree.base].tree
+        changed = sum(base.get(path) != tree.files.get(path) for path in {*base, *tree.files})
+        return Sealed(commit=tree.tip, changed=changed, empty=changed == 0)
+
+    async def describe(self, issue: str) -> str:
+        """Say what the issue's worktree holds against its base."""
+        await self._step("describe")
+        tree = self.worktrees.get(issue)
+        if tree is None:
+            return ""
+        base = self.commits[tree.base].tree
+        changed = sorted(path for path in {*base, *tree.files} if base.get(path) != tree.files.get(path))
+        return f"{len(changed)} changed: {', '.join(changed)}" if changed else "nothing changed"
+
+    async def discard(self, issue: str, *, accepted: bool) -> str | None:
+        """Tear the worktree down, keeping under a hidden ref what main does not hold."""
+        await self._step("discard")
+        tree = self.worktrees.pop(issue, None)
+        if tree is None:
+            return None
+        if tree.files != self.commits[tree.tip].tree:
+            tree.tip = self._commit(tree.files, (tree.tip,), None, "left behind")
+        if accepted and self.contains(self.tip, tree.tip):
+            return None
+        if tree.tip == tree.base:
+            return None
+        ref = f"refs/ggactors/saved/{issue}/{len(self.saved)}"
+        self.saved[ref] = tree.tip
+        return ref
+
+    # ------------------------------------------------------------ main
+
+    async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
+        """Commit what agents changed in main."""
+        await self._step("commit_main")
+        if self.files == self.commits[self.tip].tree:
+            return None
+        self.tip = self._commit(self.files, (self.tip,), signature, message)
+        return Sealed(commit=self.tip, changed=1, empty=False)
+
+    async def guard_main(self) -> MainRestored | None:
+        """Have nothing to put back: nobody can rewind this main."""
+        await self._step("guard_main")
+        return None
+
+    async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
+        """Merge a commit into main, path by path."""
+        await self._step("merge")
+        if self.contains(self.tip, commit):
+            self.merged.append((issue, commit))
+            return Merged(commit=self.tip)
+        base = self.commits[self.worktrees[issue].base].tree
+        ours, theirs = self.commits[self.tip].tree, self.commits[commit].tree
+        result, conflicts = dict(ours), []
+        for path in sorted({*base, *theirs}):
+            was, new, mine = base.get(path), theirs.get(path), ours.get(path)
+            if new in (was, mine):
+                continue
+            if mine != was:
+                conflicts.append(path)
+            elif new is None:
+                result.pop(path, None)
+            else:
+                result[path] = new
+        if conflicts:
+            return MergeFailed(reason="the merge conflicts", conflicts=tuple(conflicts))
+        self.tip = self._commit(result, (self.tip, commit), signature, message)
+        self.files = dict(result)
+        self.merged.append((issue, commit))
+        return Merged(commit=self.tip)
+
+    async def land(self) -> Landing:
+        """Move the operator forward."""
+        await self._step("land")
+        source, self.operator = self.operator, self.tip
+        return Landing(source=source, target=self.tip)
+
+    async def close(self) -> None:
+        """Have nothing to leave behind."""
+
+    def bench(self, issue: str | None) -> MemoryBench:
+        """Give a workbench on the files of an issue's worktree, or of main."""
+        return MemoryBench(self.files_of(issue))
+
+    def files_of(self, issue: str | None) -> Callable[[], Tree]:
+        """Give the function that finds the live files of an issue's worktree, or of main."""
+        return lambda: self.files if issue is None else self.worktrees[issue].files
+
+
+@define
+class MemoryBench:
+    """Obeys ``ports.Workbench`` on a tree in memory; it has files and no shell."""
+
+    tree: Callable[[], Tree]
+
+    async def read_file(self, path: str, offset: int | None = None, limit: int | None = None) -> FileRead | Refused:
+        """Read a whole file."""
+        await trio.lowlevel.checkpoint()
+        text = self.tree().get(path)
+        if text is None:
+            return Refused(code=Code.NOT_FOUND, message=f"there is no file {path}")
+        lines = text.count("\n")
+        return FileRead(path=path, text=text, size=len(text.encode()), last=lines, total=lines)
+
+    async def write_file(self, path: str, contents: str) -> FileWritten | Refused:
+        """Write a file."""
+        await trio.lowlevel.checkpoint()
+        self.tree()[path] = contents
+        return FileWritten(path=path, bytes=len(contents.encode()))
+
+    async def edit_file(self, path: str, old: str, new: str, *, every: bool = False) -> FileEdited | Refused:
+        """Replace a text in a file."""
+        await trio.lowlevel.checkpoint()
+        text = self.tree().get(path)
+        if text is None or old not in text:
+            return Refused(code=Code.NOT_FOUND, message=f"that text is not in {path}")
+        self.tree()[path] = text.replace(old, new, -1 if every else 1)
+        return FileEdited(path=path, replacements=text.count(old) if every else 1, lines=())
+
+    async def list_dir(self, path: str = ".") -> DirListed | Refused:
+        """List every file of the tree, whatever the directory."""
+        await trio.lowlevel.checkpoint()
+        return DirListed(path=path, entries=tuple(DirEntry(name=name, kind="file") for name in sorted(self.tree())))
+
+    async def search_files(self, pattern: str, path: str = ".", glob: str | None = None) -> SearchDone | Refused:
+        """Refuse: nothing is searched in memory."""
+        await trio.lowlevel.checkpoint()
+        return Refused(code=Code.UNAVAILABLE, message="there is no search in memory")
+
+    async def run(self, command: str, seconds: float = 120.0) -> ShellDone | Refused:
+        """Refuse: there is no shell in memory."""
+        await trio.lowlevel.checkpoint()
+        return Refused(code=Code.UNAVAILABLE, message="there is no shell in memory")
+
+    def keep(self, label: str, text: str) -> str | None:
+        """Keep nothing."""
+        return None
+
+    async def close(self) -> None:
+        """Have nothing to remove."""
+
+
+def broken(step: str) -> RepositoryBroken:
+    """Make the error of a disk that refuses at a step."""
+    return RepositoryBroken(f"no space left on the disk of the test, at {step}")
