@@ -6,6 +6,7 @@ Law: pure; text from outside is made safe; an event nobody needs to read gives n
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
 from ggactors.protocol import events
@@ -193,3 +194,11 @@ def _shortened(text: str) -> str:
     if len(text) <= LONGEST_RESULT:
         return text
     return f"{text[:LONGEST_RESULT]}\n… {len(text) - LONGEST_RESULT:,} characters more (`--events` has them all)"
+
+
+def local_time(stamp: str, form: str = "%H:%M:%S") -> str:
+    """Write an event's time in the local zone; an unreadable one as a dash."""
+    try:
+        return datetime.fromisoformat(stamp).astimezone().strftime(form)
+    except ValueError:
+        return "-"

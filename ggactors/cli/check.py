@@ -1,0 +1,39 @@
+"""``ggactors check``: every reason a launch would be refused, one a line (P2)."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ggactors.cli.parsing import Parser
+
+SUMMARY = (
+    "Name every reason a launch of this crew would be refused, one a line. Exit code 0 when there is none, else 2."
+)
+EXAMPLE = "ggactors check crew.toml"
+
+
+def arguments(parser: Parser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("crew", metavar="CREW", help="the crew document, .toml or .json")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Check a crew. The files its models are served from are opened; no model is called."""
+    from ggactors.crew import read_crew
+    from ggactors.models.resolve import check_specs
+    from ggactors.telemetry.plaintext import one_line
+
+    reading = read_crew(options.crew)
+    problems = [*reading.problems, *check_specs(reading.models, reading.folder)]
+    for problem in problems:
+        print(one_line(str(problem)))
+    for note in reading.notes:
+        print(f"note: {one_line(note)}", file=sys.stderr)
+    if problems:
+        return 2
+    print(f"{options.crew}: no problems", file=sys.stderr)
+    return 0

@@ -1,0 +1,23 @@
+"""The commands there are, the modules they live in, and those of later versions."""
+
+from __future__ import annotations
+
+COMMANDS = {
+    "demo": ("demo", "write a small repository and a scripted crew, and watch them work"),
+    "init": ("init", "write a complete commented crew.toml"),
+    "check": ("check", "name every reason a launch would be refused"),
+    "run": ("run", "run a crew on a task"),
+    "runs": ("runs", "list runs"),
+    "show": ("show", "look into one run"),
+    "doctor": ("doctor", "say what this machine offers"),
+}
+LATER = {
+    "repl": "the console in the current directory",
+    "solo": "one agent, no board",
+    "resume": "go on with an interrupted run",
+    "cancel": "stop a live run at its next turn boundaries",
+    "land": "move your checkout forward to a run's work",
+    "recover": "bring back work of failed attempts",
+    "clean": "remove old runs",
+    "report": "write a run as one HTML page",
+}

@@ -1,0 +1,215 @@
+"""Driving one run from the command line: what is shown, what is streamed, and what Ctrl-C does.
+
+Law: the first Ctrl-C asks the agents to stop at their next turn boundaries, the second stops at once; either way the run's last
+events are still shown and streamed, and the exit code is the run's (contract section 1).
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import sys
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import trio
+from attrs import define, field, frozen
+
+from ggactors.app import open_run
+from ggactors.cli.failures import Refusal, refusal_lines
+from ggactors.cli.progress import progress_on_stderr
+from ggactors.cli.terminal import look_of, print_lines
+from ggactors.ports import LaunchRefused
+from ggactors.telemetry.folds import RunView
+from ggactors.telemetry.sink import JsonLines, StreamLines
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Sequence
+
+    from ggactors.app import Run
+    from ggactors.cli.progress import Progress
+    from ggactors.crew import Reading
+    from ggactors.protocol.events import Event
+
+CANCELLED = 130
+REFUSED = 2
+
+
+@frozen(kw_only=True)
+class Order:
+    """One run as the command line asks for it. ``events`` is a file, ``-`` for stdout, or None."""
+
+    command: str
+    reading: Reading
+    workspace: str
+    task: str
+    run_id: str | None = None
+    checkout: str | None = None
+    include_dirty: bool = False
+    large_baseline: bool = False
+    land: str | None = None
+    events: str | None = None
+    json: bool = False
+    verbose: bool = False
+
+
+@define(kw_only=True)
+class _Driven:
+    """What is known of a run while it is driven."""
+
+    view: RunView = field(factory=RunView)
+    run: Run | None = None
+    refused: LaunchRefused | None = None
+    presses: int = 0
+
+
+def drive(order: Order, *, after: Sequence[str] = ()) -> int:
+    """Launch a run, show it, and print what it came to, then the lines of ``after``. Return the exit code."""
+    crew = order.reading.crew
+    driven = _Driven()
+    with ExitStack() as stack:
+        sink = _event_sink(order.events, stack)
+        progress = progress_on_stderr(driven.view, slots=crew.limits.max_parallel if crew else 0, verbose=order.verbose)
+        stack.callback(progress.close)
+        trio.run(_drive, order, driven, progress, sink)
+    if driven.refused is not None:
+        print_lines(refusal_lines(f"ggactors {order.command}", driven.refused.problems), sys.stderr)
+        return REFUSED
+    if driven.run is None:
+        print(f"ggactors {order.command}: stopped before the run began", file=sys.stderr)
+        return CANCELLED
+    _report(order, driven.view, driven.run.folder, after)
+    summary = driven.view.summary
+    return summary.exit_code if summary is not None else CANCELLED
+
+
+# ---------------------------------------------------------------- while it goes on
+
+
+async def _drive(order: Order, driven: _Driven, progress: Progress, sink: Callable[[Event], None]) -> None:
+    at_once = trio.CancelScope()
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+        async with trio.open_nursery() as background:
+            background.start_soon(_heed, signals, driven, progress, at_once)
+            background.start_soon(progress.keep_fresh)
+            # The follower stands outside the scope that stops the run, so that it hears the run's last events.
+            async with trio.open_nursery() as follower:
+                with at_once:
+                    await _live(order, driven, progress, sink, follower)
+            background.cancel_scope.cancel()
+
+
+async def _live(
+    order: Order, driven: _Driven, progress: Progress, sink: Callable[[Event], None], follower: trio.Nursery
+) -> None:
+    try:
+        async with open_run(
+            order.reading,
+            workspace=order.workspace,
+            task=order.task,
+            run_id=order.run_id,
+            checkout=order.checkout,
+            include_dirty=order.include_dirty,
+            large_baseline=order.large_baseline,
+            land=order.land,
+            note=progress.say,
+        ) as run:
+            driven.run = run
+            if driven.presses:
+                run.cancel()
+            follower.start_soon(_follow, run, driven.view, progress, sink)
+            await run.outcome()
+    except LaunchRefused as refused:
+        driven.refused = refused
+
+
+async def _follow(run: Run, view: RunView, progress: Progress, sink: Callable[[Event], None]) -> None:
+    """Hand every event on, from the first, until the run is closed."""
+    async for event in run.events():
+        view.apply(event)
+        progress.take(event)
+        sink(event)
+
+
+async def _heed(signals: AsyncIterator[int], driven: _Driven, progress: Progress, at_once: trio.CancelScope) -> None:
+    async for number in signals:
+        driven.presses += 1
+        if number == signal.SIGINT and driven.presses == 1 and driven.run is not None:
+            progress.say("Stopping at the agents' next turn boundaries; Ctrl-C again stops at once.")
+            driven.run.cancel()
+        else:
+            progress.say("Stopping at once.")
+            at_once.cancel()
+
+
+# ---------------------------------------------------------------- where events go
+
+
+def _event_sink(target: str | None, stack: ExitStack) -> Callable[[Event], None]:
+    """Open where ``--events`` streams to. A file is written anew; pipes and devices are streams. Raises Refusal."""
+    if target is None:
+        return _nowhere
+    if target == "-":
+        sys.stdout.flush()
+        stream = StreamLines(sys.stdout.fileno())
+        stack.callback(stream.close)
+        return stream
+    path = Path(target)
+    try:
+        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
+            descriptor = os.open(path, os.O_WRONLY)
+            stack.callback(os.close, descriptor)
+            stream = StreamLines(descriptor)
+            stack.callback(stream.close)
+            return stream
+        with path.open("wb"):
+            pass
+        lines = JsonLines(path, on_trouble=lambda message: print(f"ggactors: {message}", file=sys.stderr))
+    except OSError as error:
+        raise Refusal(f"--events {target}: {error.strerror}") from error
+    stack.callback(lines.close)
+    return lines
+
+
+def _nowhere(_event: Event) -> None:
+    """Drop an event nobody asked for."""
+
+
+# ---------------------------------------------------------------- after it
+
+
+def _report(order: Order, view: RunView, folder: Path, after: Sequence[str]) -> None:
+    """Print the board, the summary and where the work lies: on stdout, unless that carries data."""
+    from ggactors.telemetry.render import board_lines
+    from ggactors.telemetry.summary import summary_lines, whereabouts
+
+    data = order.json or order.events == "-"
+    stream = sys.stderr if data else sys.stdout
+    look = look_of(stream, os.environ)
+    own = folder / "repo.git"
+    lines = [*board_lines(view, look), ""] if view.issues or view.epics else []
+    lines += [*summary_lines(view, look), ""]
+    lines += whereabouts(view, look, folder=str(folder), repository=str(own) if own.is_dir() else None)
+    # A reader that is gone changes nothing about how the run ended.
+    with suppress(BrokenPipeError):
+        print_lines([*lines, *after], stream)
+        if order.json:
+            print(summary_json(view, folder))
+        if stream is not None:
+            stream.flush()
+
+
+def summary_json(view: RunView, folder: Path) -> str:
+    """Give the run's account as one JSON object: the fields of ``session_summary``, the run, and its folder."""
+    import json
+
+    from ggactors.telemetry.jsonl import to_line
+
+    if view.summary is None:
+        return json.dumps({"run": view.run, "status": view.status, "folder": str(folder)})
+    record = json.loads(to_line(view.summary))
+    for key in ("seq", "agent", "type"):
+        record.pop(key)
+    return json.dumps(record | {"folder": str(folder)})

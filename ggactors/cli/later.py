@@ -1,0 +1,97 @@
+"""The commands of later versions: their shape is checked, then they are refused by name. Law: nothing of them runs."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentTypeError
+from typing import TYPE_CHECKING
+
+from ggactors.cli.commands import LATER
+from ggactors.cli.parsing import Parser, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def misuse(name: str, words: Sequence[str]) -> str | None:
+    """Say what is wrong with the arguments of a later command, or None. Raises WasHelped when its help was asked for."""
+    summary = f"{LATER[name]} (not in this version)"
+    parser = Parser(f"ggactors {name}", summary[0].upper() + summary[1:], EXAMPLES[name])
+    SHAPES[name](parser)
+    try:
+        parser.parse_args(words)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _age(text: str) -> str:
+    if not re.fullmatch(r"[1-9][0-9]*[smhdw]", text):
+        raise ArgumentTypeError(f"{text!r} is no age; write 12h, 30d or 4w")
+    return text
+
+
+def _repl(parser: Parser) -> None:
+    parser.add_argument("--crew", metavar="F", help="the crew")
+
+
+def _solo(parser: Parser) -> None:
+    parser.add_argument("--model", metavar="M", help="the model")
+    parser.add_argument("--task", metavar="TEXT", action="append", help="a task; several queue")
+    parser.add_argument("--yes", action="store_true", help="confirm every tool call")
+    parser.add_argument("--non-interactive", action="store_true", help="ask nobody")
+    parser.add_argument("--verify", metavar="CMD", help="a command that must pass before the session closes")
+    parser.add_argument("--workspace", metavar="DIR", help="what to work on")
+    parser.add_argument("--events", metavar="F", help="also stream events to a file")
+    parser.add_argument("--json", action="store_true", help="print the summary object")
+
+
+def _resume(parser: Parser) -> None:
+    _run_id(parser)
+    parser.add_argument("--events", metavar="F", help="also stream events to a file; - is stdout")
+    parser.add_argument("--json", action="store_true", help="print the summary object")
+
+
+def _run_id(parser: Parser) -> None:
+    parser.add_argument("run", metavar="RUN", help="a run's id, a part of it, or last")
+
+
+def _recover(parser: Parser) -> None:
+    _run_id(parser)
+    parser.add_argument("issue", metavar="ISSUE", nargs="?", help="one issue; without it they are listed")
+    parser.add_argument("--to", metavar="BRANCH", help="the branch to bring it back to")
+
+
+def _clean(parser: Parser) -> None:
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("run", metavar="RUN", nargs="?", help="a run's id, a part of it, or last")
+    what.add_argument("--older-than", metavar="D", type=_age, help="an age, such as 30d")
+    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
+    parser.add_argument("--force", action="store_true", help="also what was not landed or recovered")
+
+
+def _report(parser: Parser) -> None:
+    _run_id(parser)
+    parser.add_argument("-o", metavar="F.html", help="where to write it")
+
+
+SHAPES: dict[str, Callable[[Parser], None]] = {
+    "repl": _repl,
+    "solo": _solo,
+    "resume": _resume,
+    "cancel": _run_id,
+    "land": _run_id,
+    "recover": _recover,
+    "clean": _clean,
+    "report": _report,
+}
+EXAMPLES = {
+    "repl": "ggactors repl",
+    "solo": 'ggactors solo --task "Fix the failing test"',
+    "resume": "ggactors resume last",
+    "cancel": "ggactors cancel k3f",
+    "land": "ggactors land last",
+    "recover": "ggactors recover last AUTH-1 --to again",
+    "clean": "ggactors clean --older-than 30d --dry-run",
+    "report": "ggactors report last -o run.html",
+}
