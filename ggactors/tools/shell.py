@@ -17,7 +17,7 @@ from attrs import frozen
 
 from ggactors.protocol.values import Code, Refused
 from ggactors.protocol.workbench import ShellDone
-from ggactors.tools.strays import MARK, end_strays, kill_group, last_pid, no_wrap_secs
+from ggactors.tools.strays import MARK, end_strays, last_pid, no_wrap_secs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,7 +66,6 @@ async def run_command(command: Command, recorder: Recorder) -> ShellDone | Refus
             await _follow(process, recorder)
             timed_out = False
     finally:
-        kill_group(process.pid)
         with trio.CancelScope(shield=True, deadline=trio.current_time() + _REAP):
             quick = trio.current_time() - began < no_wrap_secs()
             await end_strays(command.mark, process.pid, since if quick else None)

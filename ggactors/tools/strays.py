@@ -63,13 +63,15 @@ def strays(mark: str, leader: int, since: int | None) -> list[int]:
 
 
 async def end_strays(mark: str, leader: int, since: int | None = None) -> int:
-    """Kill what a command left until nothing is left, and answer how many were found. A few milliseconds; shield it.
+    """Kill a command's group and what else it left until nothing is left; answer how many there were. Shield it.
 
     Cancelled: what was found so far is killed.
     """
     ended: set[int] = set()
     for _ in range(_ROUNDS):
+        # Looked for before the group is killed: a descendant without the mark is only known while its parents live.
         found = strays(mark, leader, since)
+        kill_group(leader)
         if not found:
             break
         for pid in found:
