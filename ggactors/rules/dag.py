@@ -173,13 +173,12 @@ class Dag:
         if limit < order[node]:
             return None, {}
         came_from = {node: _GONE}
-        stack = [node]
-        while stack:
-            current = stack.pop()
+        queue = [node]
+        for current in queue:  # grows as it is walked: nearest first, so that a circle is named by its shortest way
             for later in self._later(current):
                 if order[later] <= limit and later not in came_from:
                     came_from[later] = current
-                    stack.append(later)
+                    queue.append(later)
         for source in sources:
             if source in came_from:
                 return self._trace(node, source, came_from), came_from
