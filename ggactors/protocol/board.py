@@ -61,6 +61,18 @@ class BoardPicture:
     stalled: tuple[Stall, ...] = ()
 
 
+@frozen(kw_only=True)
+class Verdict:
+    """One reviewer's verdict on one commit. ``items`` are the changes asked for, none when it approved (R8, R9)."""
+
+    agent: str
+    profile: str
+    round: int
+    approved: bool
+    items: tuple[str, ...]
+    commit: str
+
+
 # ---------------------------------------------------------------- letters of agents (through board tools)
 
 
@@ -229,6 +241,51 @@ class EndAttempt:
 
 
 @frozen(kw_only=True)
+class StartReview:
+    """Assign the next reviewer of an issue in review, now that a slot is held (R1). Answer: ReviewAssigned or Refused."""
+
+    issue: str
+
+
+@frozen(kw_only=True)
+class GiveVerdict:
+    """Report the verdict a reviewer declared on the commit it saw (R8). Answer: Done or Refused."""
+
+    issue: str
+    agent: str
+    commit: str
+    approved: bool
+    items: tuple[str, ...] = ()
+
+
+@frozen(kw_only=True)
+class EndReview:
+    """Report that a reviewer ended without a verdict, or could not be made (R7). Answer: Done or Refused.
+
+    ``parked`` leaves the round open for a later segment: a cancelled run or a run-wide ceiling.
+    """
+
+    issue: str
+    agent: str | None
+    reason: str
+    parked: bool = False
+
+
+@frozen(kw_only=True)
+class StartMergeAgent:
+    """Name the agent that is to finish a conflicted merge (M2, D3). Answer: MergeAgentAssigned or Refused."""
+
+    issue: str
+
+
+@frozen(kw_only=True)
+class ParkMerge:
+    """Leave an accepted issue unmerged for a later segment: its merge conflicts and the run is stopping (D5). Answer: Done."""
+
+    issue: str
+
+
+@frozen(kw_only=True)
 class FailDispatch:
     """Fail an issue that cannot be dispatched at all (D7). Answer: Done or Refused."""
 
@@ -309,10 +366,14 @@ class WaitsPending:
 
 @frozen(kw_only=True)
 class ReadyIssue:
-    """An issue that can be dispatched. ``begun`` marks retries and rework, which go ahead of first dispatches (S4)."""
+    """An issue that can be dispatched. ``begun`` marks retries, rework and reviews, which go ahead of first dispatches (S4).
+
+    ``review`` asks for the issue's next reviewer rather than its implementer.
+    """
 
     id: str
     begun: bool
+    review: bool = False
 
 
 @frozen(kw_only=True)
@@ -340,6 +401,31 @@ class IssueAssigned:
     agent: str
     number: int
     last: LastAttempt | None = None
+    verdicts: tuple[Verdict, ...] = ()
+    """Every verdict so far; the last one's items are what a rework agent (and its retries) must do (R4, R5)."""
+
+
+@frozen(kw_only=True)
+class ReviewAssigned:
+    """An issue's next reviewer: who reviews whose work, which commit of it, and every verdict so far (R2)."""
+
+    issue: IssuePicture
+    agent: str
+    profile: str
+    implementer: str
+    round: int
+    commit: str
+    empty_change: bool
+    verdicts: tuple[Verdict, ...] = ()
+
+
+@frozen(kw_only=True)
+class MergeAgentAssigned:
+    """The name of the agent that is to finish a conflicted merge."""
+
+    issue: str
+    agent: str
+    number: int
 
 
 @frozen(kw_only=True)
@@ -486,6 +572,58 @@ class IssueHandedBack:
     commit: str
     summary: str
     empty_change: bool
+
+
+@frozen(kw_only=True)
+class ReviewerAssigned:
+    """A reviewer was assigned to an issue in review; the first one of a round opens it."""
+
+    issue: str
+    agent: str
+    profile: str
+    round: int
+
+
+@frozen(kw_only=True)
+class VerdictGiven:
+    """A reviewer gave its verdict."""
+
+    issue: str
+    verdict: Verdict
+
+
+@frozen(kw_only=True)
+class RoundEnded:
+    """A review round ended (R9): ``approved`` by all, ``changes_requested`` (the issue is in progress again), or ``not_held``."""
+
+    issue: str
+    round: int
+    outcome: str
+    reason: str | None = None
+
+
+@frozen(kw_only=True)
+class ReviewParked:
+    """A reviewer wound down with the run; its review is held again in a later segment."""
+
+    issue: str
+    agent: str
+
+
+@frozen(kw_only=True)
+class MergeAgentDispatched:
+    """An agent was named to finish a conflicted merge."""
+
+    issue: str
+    agent: str
+    number: int
+
+
+@frozen(kw_only=True)
+class MergeParked:
+    """An accepted issue stays unmerged until a later segment."""
+
+    issue: str
 
 
 @frozen(kw_only=True)
