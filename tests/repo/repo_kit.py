@@ -1,0 +1,186 @@
+"""Real git as the oracle, and small worlds to compare in."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+from pathlib import Path
+
+ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": "/nonexistent",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Person",
+    "GIT_AUTHOR_EMAIL": "person@example.org",
+    "GIT_COMMITTER_NAME": "Person",
+    "GIT_COMMITTER_EMAIL": "person@example.org",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+
+
+def git(where, *args, check=True, data=None, env=None):
+    """Run git, answer its stdout as bytes."""
+    done = subprocess.run(["git", *args], cwd=where, input=data, capture_output=True, env={**ENV, **(env or {})})
+    if check and done.returncode:
+        raise AssertionError(f"git {args} in {where}: {done.returncode}\n{done.stdout!r}\n{done.stderr!r}")
+    return done.stdout
+
+
+def git_code(where, *args):
+    """Run git, answer its exit code."""
+    return subprocess.run(["git", *args], cwd=where, capture_output=True, env=ENV).returncode
+
+
+def init(where: Path, files: dict[str, str | bytes] | None = None, *, branch: str = "main", commit: bool = True) -> Path:
+    """Make a repository with one commit."""
+    where.mkdir(parents=True, exist_ok=True)
+    git(where, "init", "-q", "-b", branch)
+    git(where, "config", "gc.auto", "0")
+    write(where, files if files is not None else {"a.txt": "one\ntwo\nthree\n"})
+    if commit:
+        git(where, "add", "-A")
+        git(where, "commit", "-q", "--allow-empty", "-m", "base")
+    return where
+
+
+def write(where: Path, files) -> None:
+    """Write files; None removes one."""
+    for name, content in files.items():
+        path = Path(os.fsdecode(os.path.join(os.fsencode(where), os.fsencode(name))))
+        if content is None:
+            path.unlink()
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def disk_state(where: Path, *, skip_git: bool = True):
+    """Map every path below to its kind, mode and bytes."""
+    out = {}
+    root = os.fsencode(where)
+    for folder, names, files in os.walk(root):
+        if skip_git and b".git" in names:
+            names.remove(b".git")
+        inside = os.path.relpath(folder, root)
+        for name in (*files, *names):
+            path = os.path.join(folder, name)
+            key = os.path.normpath(os.path.join(inside, name))
+            if skip_git and name == b".git":
+                continue
+            if os.path.islink(path):
+                out[key] = ("link", os.readlink(path))
+            elif os.path.isdir(path):
+                out[key] = ("folder", b"")
+            else:
+                with open(path, "rb") as file:
+                    out[key] = ("file", os.stat(path).st_mode & 0o777, file.read())
+    return out
+
+
+def full_state(where: Path):
+    """Everything of a checkout a person could lose or see changed: files, index, HEAD, branches."""
+    return (
+        disk_state(where),
+        git(where, "ls-files", "-s", "-z"),
+        git(where, "rev-parse", "HEAD"),
+        git(where, "symbolic-ref", "-q", "HEAD", check=False),
+        git(where, "for-each-ref", "refs/heads"),
+        git(where, "status", "--porcelain", "-z", "--ignored"),
+    )
+
+
+class World:
+    """A random small tree of files, and random edits to it."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def lines(self) -> list[str]:
+        r = self.random
+        if r.random() < 0.3:
+            return [r.choice(("{", "}", "", "  return", "pass")) for _ in range(r.randint(0, 25))]
+        return [f"line {r.randint(0, 10_000)}" for _ in range(r.randint(0, 25))]
+
+    def content(self) -> bytes:
+        r = self.random
+        if r.random() < 0.06:
+            return bytes(r.randrange(256) for _ in range(40)) + b"\x00"
+        text = "\n".join(self.lines())
+        return (text + ("\n" if r.random() < 0.9 else "")).encode()
+
+    def name(self) -> str:
+        r = self.random
+        parts = [r.choice("abc") for _ in range(r.randint(0, 2))]
+        return "/".join([*parts, r.choice(("f", "g", "h", "i", "j", "sp ace", "ü")) + str(r.randint(0, 3))])
+
+    def base(self) -> dict[str, tuple[str, bytes]]:
+        tree: dict[str, tuple[str, bytes]] = {}
+        for _ in range(self.random.randint(1, 14)):
+            self.put(tree, self.name(), self.entry())
+        return tree
+
+    def entry(self) -> tuple[str, bytes]:
+        r = self.random
+        if r.random() < 0.08:
+            return "120000", r.choice((b"target", b"../out", b"/etc/hosts"))
+        return ("100755" if r.random() < 0.15 else "100644"), self.content()
+
+    @staticmethod
+    def put(tree, name, entry) -> None:
+        for other in list(tree):
+            if other.startswith(name + "/") or name.startswith(other + "/"):
+                del tree[other]
+        tree[name] = entry
+
+    def edit(self, tree, *, renames: bool = True, kinds: str = "") -> dict[str, tuple[str, bytes]]:
+        r = self.random
+        out = dict(tree)
+        for _ in range(r.randint(0, 5)):
+            what = r.choice(kinds or ("mmmaadrxl" if renames else "mmmaadxl"))
+            name = r.choice(sorted(out)) if out else None
+            if what == "a" or name is None:
+                self.put(out, self.name(), self.entry())
+            elif what == "m" and out[name][0] != "120000":
+                out[name] = (out[name][0], self.edited(out[name][1]))
+            elif what == "d":
+                del out[name]
+            elif what == "r":
+                entry = out.pop(name)
+                if r.random() < 0.4 and entry[0] != "120000":
+                    entry = (entry[0], self.edited(entry[1]))
+                self.put(out, self.name(), entry)
+            elif what == "x" and out[name][0] != "120000":
+                out[name] = ("100644" if out[name][0] == "100755" else "100755", out[name][1])
+            elif what == "l":
+                out[name] = ("120000", r.choice((b"elsewhere", b"x")))
+        return out
+
+    def edited(self, content: bytes) -> bytes:
+        r = self.random
+        lines = content.split(b"\n")
+        for _ in range(r.randint(1, 3)):
+            at = r.randint(0, len(lines))
+            what = r.random()
+            if what < 0.4:
+                lines[at:at] = [b"new %d" % r.randint(0, 999)]
+            elif what < 0.7:
+                lines[at : at + 1] = [b"changed %d" % r.randint(0, 999)]
+            else:
+                del lines[at : at + r.randint(1, 2)]
+        return b"\n".join(lines)
+
+
+def commit_tree(where: Path, tree, parents=()) -> str:
+    """Store a tree as a commit with plumbing; answer its id."""
+    listing = b""
+    for name, (mode, content) in tree.items():
+        sha = git(where, "hash-object", "-w", "--stdin", data=content).strip()
+        listing += mode.encode() + b" " + sha + b"\t" + name.encode() + b"\x00"
+    index = {"GIT_INDEX_FILE": str(where / ".git" / "index.oracle")}
+    git(where, "read-tree", "--empty", env=index)
+    git(where, "update-index", "-z", "--index-info", data=listing, env=index)
+    sha = git(where, "write-tree", env=index).decode().strip()
+    args = [part for parent in parents for part in ("-p", parent)]
+    return git(where, "commit-tree", sha, *args, "-m", "made").decode().strip()

@@ -1,0 +1,473 @@
+"""The repository a run works with, end to end on real files, real git as the judge."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+import pytest
+import trio
+from repo_kit import disk_state, full_state, git, git_code, init, write
+
+from ggactors.ports import LaunchRefused, RepositoryBroken
+from ggactors.protocol.git import Merged, MergeFailed, Sealed, SealBlocked, Signature
+from ggactors.repo.disk import Disk
+from ggactors.repo.service import open_repository
+
+SIGN = Signature(agent="AUTH-1.0i", issue="AUTH-1", attempt=0)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return tmp_path / "ws", tmp_path / "state" / "run"
+
+
+async def start(place, **more):
+    workspace, run_dir = place
+    return await open_repository(workspace, run_id="261130-1405-abc", run_dir=run_dir, checkout="private", **more)
+
+
+async def work(repo, issue, files, *, message="work"):
+    """Do an issue's work and seal it."""
+    opened = await repo.open_worktree(issue)
+    write(Path(opened.root), files)
+    sealed = await repo.seal(issue, SIGN, message)
+    assert isinstance(sealed, Sealed), sealed
+    return sealed
+
+
+async def finish(repo, issue, files):
+    """Do an issue's work, merge it and tear it down."""
+    sealed = await work(repo, issue, files)
+    merged = await repo.merge(issue, sealed.commit, SIGN, f"Merge {issue}")
+    assert isinstance(merged, Merged), merged
+    await repo.discard(issue, accepted=True)
+    return merged
+
+
+async def test_a_folder_becomes_a_repository_with_one_commit_of_all_that_is_not_ignored_W1(place):
+    workspace, _ = place
+    write(workspace, {"a": "1", ".gitignore": "*.log\n", "x.log": "kept", "d/e": "2", "sp ace\n": "3", b"\xff\xfe": "4", "🎈": ""})
+    before = disk_state(workspace)
+    repo = await start(place)
+    assert disk_state(workspace) == before
+    assert git(workspace, "status", "--porcelain") == b""
+    assert git(workspace, "rev-list", "--count", "HEAD").strip() == b"1"
+    names = set(git(workspace, "ls-files", "-z").split(b"\0")) - {b""}
+    assert names == {b"a", b".gitignore", b"d/e", b"sp ace\n", b"\xff\xfe", "🎈".encode()}
+    git(workspace, "fsck", "--strict")
+    assert len(list((workspace / ".git/objects/pack").glob("*.pack"))) == 1
+    await repo.close()
+
+
+async def test_an_unborn_branch_gets_the_baseline_on_its_own_name_and_staged_edits_stay_staged_W1_H5(place):
+    workspace, _ = place
+    init(workspace, {"a": "on disk\n"}, branch="trunk", commit=False)
+    write(workspace, {"a": "staged\n"})
+    git(workspace, "add", "a")
+    write(workspace, {"a": "on disk\n"})
+    repo = await start(place)
+    assert git(workspace, "show", "HEAD:a") == b"on disk\n"
+    assert git(workspace, "show", ":a") == b"staged\n"
+    assert repo.facts.branch == "trunk"
+    await repo.close()
+
+
+async def test_a_worktree_holds_every_finished_blockers_work_W2(place):
+    init(place[0])
+    repo = await start(place)
+    await finish(repo, "AUTH-1", {"made": "by the blocker\n"})
+    opened = await repo.open_worktree("AUTH-2")
+    assert (Path(opened.root) / "made").read_text() == "by the blocker\n"
+    assert git(opened.path, "status", "--porcelain", "--ignored") == b""
+    assert git(opened.path, "symbolic-ref", "HEAD").decode().strip() == "refs/heads/" + opened.branch
+    assert git(opened.path, "rev-parse", opened.base_ref).decode().strip() == opened.base
+    await repo.close()
+
+
+async def test_a_worktree_belongs_to_its_issue_and_goes_on_with_what_is_there_W3(place):
+    init(place[0])
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    write(Path(opened.root), {"half": "done"})
+    again = await repo.open_worktree("AUTH-1")
+    assert again == opened
+    assert (Path(again.root) / "half").exists()
+    assert "1 file changed" in await repo.describe("AUTH-1")
+    await repo.close()
+
+
+async def test_sealing_commits_new_changed_deleted_mode_and_links_and_nothing_ignored_W4(place):
+    init(place[0], {"a": "1\n", "gone": "x", "run.sh": "#!/bin/sh\n", ".gitignore": "build/\n", "dir/f": "f"})
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    root = Path(opened.root)
+    write(root, {"a": "2\n", "gone": None, "build/out": "o", "new/deep/file": b"\x00\xff", b"\xff name\n": "odd", "empty": ""})
+    (root / "run.sh").chmod(0o755)
+    os.symlink("/etc/passwd", root / "out")
+    (root / "dir/f").unlink()
+    (root / "dir").rmdir()
+    os.symlink("new", root / "dir")
+    sealed = await repo.seal("AUTH-1", SIGN, "work")
+    assert isinstance(sealed, Sealed)
+    assert not sealed.empty
+    assert sealed.changed == 9
+    listed = git(root, "ls-tree", "-r", "-z", sealed.commit)
+    assert b"120000" in listed
+    assert b"100755" in listed
+    assert b"build" not in listed
+    assert git(root, "status", "--porcelain") == b""
+    git(root, "add", "-A")
+    assert git(root, "write-tree") == git(root, "rev-parse", sealed.commit + "^{tree}")
+    trailers = git(root, "log", "-1", "--format=%(trailers)").decode()
+    assert trailers.split() == [
+        "GGActors-Run:", "261130-1405-abc", "GGActors-Issue:", "AUTH-1", "GGActors-Agent:", "AUTH-1.0i", "GGActors-Attempt:", "0",
+    ]  # fmt: skip
+    await repo.close()
+
+
+async def test_an_empty_change_is_told_as_empty(place):
+    init(place[0])
+    repo = await start(place)
+    sealed = await work(repo, "AUTH-1", {})
+    assert sealed.empty
+    assert await repo.merge("AUTH-1", sealed.commit, SIGN, "m") == Merged(commit=repo.facts.base)
+    await repo.close()
+
+
+async def test_agents_own_commits_count_and_work_on_another_branch_is_carried_over_W4(place):
+    init(place[0])
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    root = Path(opened.root)
+    git(root, "checkout", "-q", "-b", "feature")
+    write(root, {"b": "committed by the agent\n"})
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "mine")
+    git(root, "checkout", "-q", "--detach")
+    write(root, {"c": "left\n"})
+    sealed = await repo.seal("AUTH-1", SIGN, "work")
+    assert isinstance(sealed, Sealed)
+    assert sealed.changed == 2
+    assert git(root, "rev-parse", opened.branch).decode().strip() == sealed.commit
+    assert git(root, "symbolic-ref", "--short", "HEAD").decode().strip() == opened.branch
+    assert git(root, "status", "--porcelain") == b""
+    await repo.close()
+
+
+@pytest.mark.parametrize(
+    ("commands", "word"),
+    [
+        ([["checkout", "-q", "--orphan", "lost"], ["commit", "-q", "--allow-empty", "-m", "x"]], "does not contain"),
+        ([["checkout", "-q", "-b", "side"], ["commit", "-q", "--allow-empty", "-m", "s"], ["checkout", "-q", "-"],
+          ["commit", "-q", "--allow-empty", "-m", "m"], ["checkout", "-q", "side"]], "does not contain"),
+        ([["init", "-q", "sub"], ["-C", "sub", "commit", "-q", "--allow-empty", "-m", "x"]], "sub"),
+    ],
+)  # fmt: skip
+async def test_work_that_cannot_be_carried_over_is_handed_back_with_the_way_out_W4_H16(place, commands, word):
+    init(place[0])
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    for command in commands:
+        git(opened.root, *command)
+    before = full_state(Path(opened.root))
+    blocked = await repo.seal("AUTH-1", SIGN, "work")
+    assert isinstance(blocked, SealBlocked)
+    assert word in blocked.reason
+    assert full_state(Path(opened.root)) == before
+    await repo.close()
+
+
+async def test_an_unfinished_merge_of_the_agents_is_handed_back_W4(place):
+    init(place[0], {"a": "1\n"})
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    root = Path(opened.root)
+    git(root, "checkout", "-q", "-b", "other")
+    write(root, {"a": "2\n"})
+    git(root, "commit", "-qam", "2")
+    git(root, "checkout", "-q", opened.branch)
+    write(root, {"a": "3\n"})
+    git(root, "commit", "-qam", "3")
+    assert git_code(root, "merge", "other") == 1
+    blocked = await repo.seal("AUTH-1", SIGN, "work")
+    assert isinstance(blocked, SealBlocked)
+    assert "git merge --abort" in blocked.reason
+    git(root, "merge", "--abort")
+    assert isinstance(await repo.seal("AUTH-1", SIGN, "work"), Sealed)
+    await repo.close()
+
+
+async def test_two_changes_to_different_lines_merge_and_every_merge_has_two_parents_M1_M5(place):
+    lines = [f"{n}\n" for n in range(20)]
+    init(place[0], {"a": "".join(lines)})
+    repo = await start(place)
+    first = await work(repo, "AUTH-1", {"a": "".join(["first\n", *lines[1:]])})
+    second = await work(repo, "AUTH-2", {"a": "".join([*lines[:-1], "last\n"])})
+    for issue, sealed in (("AUTH-1", first), ("AUTH-2", second)):
+        merged = await repo.merge(issue, sealed.commit, SIGN, "Merge")
+        assert isinstance(merged, Merged)
+        assert len(git(repo.facts.main, "log", "-1", "--format=%P", merged.commit).split()) == 2
+        assert git_code(repo.facts.main, "merge-base", "--is-ancestor", sealed.commit, repo.facts.branch) == 0
+    assert (Path(repo.facts.main) / "a").read_text() == "".join(["first\n", *lines[1:-1], "last\n"])
+    assert git(repo.facts.main, "status", "--porcelain") == b""
+    git(repo.facts.main, "fsck", "--strict")
+    await repo.close()
+
+
+async def test_a_conflict_leaves_main_exactly_as_it_was_M4(place):
+    init(place[0], {"a": "1\n", ".gitignore": "i\n"})
+    repo = await start(place)
+    one, two = await work(repo, "AUTH-1", {"a": "2\n"}), await work(repo, "AUTH-2", {"a": "3\n", "b": "new"})
+    await repo.merge("AUTH-1", one.commit, SIGN, "m")
+    write(Path(repo.facts.main), {"i": "ignored"})
+    before = full_state(Path(repo.facts.main))
+    assert await repo.merge("AUTH-2", two.commit, SIGN, "m") == MergeFailed(reason="conflict", conflicts=("a",))
+    assert full_state(Path(repo.facts.main)) == before
+    await repo.close()
+
+
+async def test_an_ignored_file_in_main_is_never_merged_over(place):
+    init(place[0], {".gitignore": "*.db\n"})
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    write(Path(opened.root), {"my.db": "the agent's"})
+    git(opened.root, "add", "-f", "my.db")
+    sealed = await repo.seal("AUTH-1", SIGN, "work")
+    write(Path(repo.facts.main), {"my.db": "precious"})
+    failed = await repo.merge("AUTH-1", sealed.commit, SIGN, "m")
+    assert isinstance(failed, MergeFailed)
+    assert "my.db" in failed.reason
+    assert (Path(repo.facts.main) / "my.db").read_text() == "precious"
+    await repo.close()
+
+
+async def test_discarding_saves_everything_unignored_first_W5(place):
+    init(place[0])
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    write(Path(opened.root), {"a.txt": "changed\n", "fresh": "f", "sub/x": "inner"})
+    git(opened.root, "add", "a.txt")
+    git(Path(opened.root) / "sub", "init", "-q")
+    ref = await repo.discard("AUTH-1", accepted=False)
+    assert ref == "refs/ggactors/saved/AUTH-1/0"
+    repository = repo.facts.repository
+    assert git(repository, "show", ref + ":a.txt") == b"changed\n"
+    assert git(repository, "show", ref + ":fresh") == b"f"
+    assert git(repository, "show", ref + ":sub/x") == b"inner"
+    assert not Path(opened.path).exists()
+    assert git(repository, "branch", "--list", opened.branch) == b""
+    assert git(repository, "worktree", "list").count(b"\n") == 2
+    again = await repo.open_worktree("AUTH-1")
+    assert not (Path(again.root) / "fresh").exists()
+    assert await repo.discard("AUTH-1", accepted=False) is None
+    assert list((place[1] / "worktrees").iterdir()) == []
+    await repo.close()
+
+
+async def test_what_the_root_changed_is_committed_in_its_name_and_a_forward_move_is_kept_M6(place):
+    init(place[0])
+    repo = await start(place)
+    main = Path(repo.facts.main)
+    root = Signature(agent="root")
+    assert await repo.commit_main(root, "r") is None
+    write(main, {"notes": "n"})
+    sealed = await repo.commit_main(root, "r")
+    assert isinstance(sealed, Sealed)
+    assert b"GGActors-Agent: root" in git(main, "log", "-1", "--format=%B")
+    write(main, {"more": "m"})
+    git(main, "add", "-A")
+    git(main, "commit", "-q", "-m", "its own")
+    assert await repo.guard_main() is None
+    await finish(repo, "AUTH-1", {"x": "x"})
+    assert git(main, "show", "HEAD:more") == b"m"
+    await repo.close()
+
+
+@pytest.mark.parametrize(
+    "commands",
+    [
+        [["reset", "-q", "--hard", "HEAD~1"]],
+        [["checkout", "-q", "-b", "elsewhere"], ["commit", "-q", "--allow-empty", "-m", "e"]],
+        [["checkout", "-q", "--detach", "HEAD~1"]],
+        [["commit", "-q", "--amend", "-m", "other"]],
+        [["checkout", "-q", "--orphan", "lost"], ["rm", "-rfq", "."]],
+    ],
+)
+async def test_a_rewound_or_switched_main_is_put_back_and_what_it_made_is_saved_M6(place, commands):
+    init(place[0])
+    repo = await start(place)
+    await finish(repo, "AUTH-1", {"work": "w"})
+    main = Path(repo.facts.main)
+    before = (git(main, "rev-parse", "HEAD"), disk_state(main))
+    for command in commands:
+        git(main, *command)
+    restored = await repo.guard_main()
+    assert restored is not None
+    assert (git(main, "rev-parse", "HEAD"), disk_state(main)) == before
+    assert git(main, "status", "--porcelain") == b""
+    assert git(main, "symbolic-ref", "--short", "HEAD").decode().strip() == repo.facts.branch
+    assert await repo.guard_main() is None
+    await repo.close()
+
+
+async def test_uncommitted_edits_are_saved_before_main_is_put_back_M6(place):
+    init(place[0], {"a": "1\n"})
+    repo = await start(place)
+    await finish(repo, "AUTH-1", {"work": "w"})
+    main = Path(repo.facts.main)
+    write(main, {"a": "edited\n"})
+    git(main, "reset", "-q", "--soft", "HEAD~1")
+    restored = await repo.guard_main()
+    assert restored is not None
+    assert restored.saved_ref is not None
+    assert git(main, "show", restored.saved_ref + ":a") == b"edited\n"
+    assert git(main, "status", "--porcelain") == b""
+    await repo.close()
+
+
+async def test_agents_git_cannot_reach_the_operators_repository_W8(place):
+    workspace, _ = place
+    init(workspace)
+    git(workspace, "branch", "theirs")
+    write(workspace, {"wip": "w"})
+    git(workspace, "stash", "-u", "-q")
+    repo = await start(place)
+    before = (full_state(workspace), git(workspace, "stash", "list"))
+    opened = await repo.open_worktree("AUTH-1")
+    root = Path(opened.root)
+    write(root, {"x": "x"})
+    git(root, "stash", "-u", "-q")
+    git(root, "stash", "clear")
+    git(root, "config", "user.name", "Mallory")
+    assert git_code(root, "branch", "-D", "theirs") != 0
+    git(root, "gc", "-q", "--prune=now")
+    assert (full_state(workspace), git(workspace, "stash", "list")) == before
+    assert git(workspace, "worktree", "list").count(b"\n") == 1
+    await repo.close()
+
+
+async def test_a_collection_of_the_operators_in_mid_run_takes_nothing_from_the_run_W8(place):
+    workspace, _ = place
+    init(workspace)
+    blob = git(workspace, "hash-object", "-w", "--stdin", data=b"unreachable there\n").strip()
+    repo = await start(place)
+    sealed = await work(repo, "AUTH-1", {"same": "unreachable there\n"})
+    assert git(repo.facts.repository, "cat-file", "-t", blob.decode()) == b"blob\n"
+    git(workspace, "commit", "-q", "--amend", "-m", "rewritten")
+    git(workspace, "reflog", "expire", "--expire=now", "--all")
+    git(workspace, "gc", "-q", "--prune=now")
+    assert isinstance(await repo.merge("AUTH-1", sealed.commit, SIGN, "m"), Merged)
+    git(repo.facts.main, "fsck", "--strict")
+    await repo.close()
+
+
+async def test_a_workspace_inside_a_repository_roots_agents_at_the_same_folder_W11(tmp_path):
+    init(tmp_path / "ws", {"top": "t", "pkg/app/f": "f"})
+    repo = await start((tmp_path / "ws/pkg/app", tmp_path / "state/run"))
+    opened = await repo.open_worktree("AUTH-1")
+    assert opened.root == opened.path + "/pkg/app"
+    assert (Path(opened.root) / "f").read_text() == "f"
+    assert repo.facts.root == repo.facts.main + "/pkg/app"
+    await repo.close()
+
+
+async def test_sixteen_issues_sealed_and_merged_at_once_lose_nothing(place):
+    init(place[0], {f"f{n}": f"{n}\n" for n in range(16)})
+    repo = await start(place)
+
+    async def one(number):
+        issue = f"AUTH-{number}"
+        sealed = await work(repo, issue, {f"f{number}": "changed\n", f"own/{number}": "x", "same": "identical for all\n"})
+        assert isinstance(await repo.merge(issue, sealed.commit, SIGN, "m"), Merged)
+        await repo.discard(issue, accepted=True)
+
+    async with trio.open_nursery() as nursery:
+        for number in range(16):
+            nursery.start_soon(one, number)
+    main = Path(repo.facts.main)
+    assert git(main, "rev-list", "--count", "--merges", "HEAD").strip() == b"16"
+    assert sum(1 for n in range(16) if (main / f"f{n}").read_text() == "changed\n") == 16
+    assert git(main, "status", "--porcelain") == b""
+    git(main, "fsck", "--strict")
+    assert git(main, "branch", "--list", "gg-*") == b""
+    await repo.close()
+
+
+async def test_no_identity_signing_demanded_and_failing_hooks_stop_no_commit_of_the_runtime_H2_H3_H4(place, monkeypatch):
+    monkeypatch.setenv("HOME", "/nonexistent")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")
+    workspace, _ = place
+    init(workspace)
+    proof = workspace.parent / "ran"
+    for hook in ("pre-commit", "commit-msg", "post-commit", "post-checkout", "reference-transaction", "post-index-change"):
+        path = workspace / ".git/hooks" / hook
+        path.write_text(f"#!/bin/sh\necho {hook} >> {proof}\nexit 1\n")
+        path.chmod(0o755)
+    with (workspace / ".git/config").open("a") as config:
+        config.write("[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n[user]\n\tuseConfigOnly = true\n")
+        config.write(f'[filter "x"]\n\tclean = touch {proof}\n[merge "y"]\n\tdriver = touch {proof}\n[core]\n\tfsmonitor = touch {proof}\n')
+    config_before = (workspace / ".git/config").read_bytes()
+    repo = await start(place)
+    merged = await finish(repo, "AUTH-1", {"x": "x", ".gitattributes": "* filter=x merge=y\n"})
+    landing = await repo.land()
+    assert landing.target == merged.commit
+    assert not proof.exists()
+    assert (workspace / ".git/config").read_bytes() == config_before
+    assert git(workspace, "log", "-1", "--format=%an <%ae>").decode().strip() == "ggactors <ggactors@localhost>"
+    await repo.close()
+
+
+async def test_a_disk_that_refuses_says_what_and_where_and_changes_nothing(place):
+    init(place[0])
+
+    class Full(Disk):
+        armed = False
+
+        def step(self, call, path):
+            if self.armed:
+                raise OSError(28, "No space left on device", path)
+
+    disk = Full()
+    repo = await start(place, disk=disk)
+    opened = await repo.open_worktree("AUTH-1")
+    write(Path(opened.root), {"x": "x"})
+    before = full_state(Path(opened.root))
+    disk.armed = True
+    with pytest.raises(RepositoryBroken, match="committing AUTH-1 failed: No space left on device: /"):
+        await repo.seal("AUTH-1", SIGN, "m")
+    disk.armed = False
+    assert full_state(Path(opened.root)) == before
+    assert isinstance(await repo.seal("AUTH-1", SIGN, "m"), Sealed)
+    await repo.close()
+
+
+async def test_opening_twice_goes_on_where_the_run_was(place):
+    init(place[0])
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    write(Path(opened.root), {"half": "h"})
+    merged = await finish(repo, "AUTH-2", {"two": "2"})
+    await repo.close()
+    (place[1] / "repo.git/worktrees/AUTH-1/index.lock").write_text("")
+    (place[1] / "repo.git/refs/heads/main.lock").write_text("")
+    again = await start(place)
+    assert again.facts.base == repo.facts.base
+    assert (Path((await again.open_worktree("AUTH-1")).root) / "half").exists()
+    sealed = await again.seal("AUTH-1", SIGN, "m")
+    assert isinstance(await again.merge("AUTH-1", sealed.commit, SIGN, "m"), Merged)
+    assert git_code(again.facts.main, "merge-base", "--is-ancestor", merged.commit, "main") == 0
+    await again.close()
+
+
+async def test_leaving_the_repository_leaves_no_thread_holding_it(place):
+    init(place[0])
+    repo = await start(place)
+    await repo.close()
+    assert threading.active_count() < 20
+
+
+async def test_a_workspace_that_is_not_there_is_refused_by_name_P2(place):
+    with pytest.raises(LaunchRefused, match="does not exist"):
+        await start(place)
