@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from attrs import evolve, frozen
 
+from ggactors.protocol.events import SessionEnded
 from ggactors.protocol.values import Status
 from ggactors.telemetry.jsonl import read_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from ggactors.app.staff import Staff
@@ -55,13 +57,17 @@ class AgentsSnapshot(tuple["AgentView", ...], _Ready):
 
 
 class EventStream:
-    """Every event of a run from its first: those already in its file, then the live ones. Ends when the run is closed."""
+    """Every event of a run from its first: those already in its file, then the live ones.
+
+    Ends after the event that closes this process's segment, or when the run is closed without one.
+    """
 
     def __init__(self, place: Workplace) -> None:
         self._live = place.bus.subscribe()
         place.lines.flush()
-        self._past = iter(read_events(place.events_path))
+        self._past: Iterator[Event] = iter(read_events(place.events_path))
         self._last = 0
+        self._over = False
 
     def __aiter__(self) -> Self:
         """Iterate."""
@@ -69,13 +75,27 @@ class EventStream:
 
     async def __anext__(self) -> Event:
         """Give the next event. Cancelled: none is lost."""
+        if self._over:
+            raise StopAsyncIteration
+        event = await self._next()
+        self._last = event.seq
+        self._over = isinstance(event, SessionEnded) and not self._goes_on()
+        return event
+
+    async def _next(self) -> Event:
         for event in self._past:
-            self._last = event.seq
             return event
         while True:
             event = cast("Event", await anext(self._live))
             if event.seq > self._last:
                 return event
+
+    def _goes_on(self) -> bool:
+        """Tell whether a later segment follows in the file: a run that was resumed has closed others before."""
+        following = next(self._past, None)
+        if following is not None:
+            self._past = chain((following,), self._past)
+        return following is not None
 
 
 class Run:
