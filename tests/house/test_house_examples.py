@@ -63,6 +63,7 @@ def start(command: list[str], folder: Path, home: Path) -> subprocess.CompletedP
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
+        timeout=100,
     )
 
 
@@ -91,7 +92,7 @@ def test_a_model_of_the_documents_is_accepted_by_check(model, desk):
     worker = {"id": "coder", "root": True, "model": model, "capabilities": [{"id": "files"}]}
     (desk / "alone.json").write_text(json.dumps({"agents": [worker]}), encoding="utf-8")
     done = start([sys.executable, "-m", "ggactors", "check", "alone.json"], desk, desk)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "alone.json: no problems\n")
 
 
 @pytest.mark.parametrize("model", ["script/patient.toml", "python/replies.py:reply"])
