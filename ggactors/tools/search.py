@@ -24,7 +24,7 @@ from ggactors.tools.paths import Declined, shown
 from ggactors.tools.reading import check_regular
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import Iterator
 
     from ggactors.tools.paths import Ground
 
@@ -49,10 +49,7 @@ async def search_files(ground: Ground, pattern: str, path: str, glob: str | None
         process = await _start(top, json.dumps(request))
         try:
             with trio.move_on_after(SECONDS) as limit:
-                async for line in _lines(process):
-                    found.take(json.loads(line))
-                    if found.full:
-                        break
+                await _follow(process, found)
         finally:
             process.kill()
             with trio.CancelScope(shield=True):  # killed, so it ends at once
@@ -96,13 +93,15 @@ async def _start(top: int, request: str) -> trio.Process:
     )
 
 
-async def _lines(process: trio.Process) -> AsyncIterator[bytes]:
+async def _follow(process: trio.Process, found: _Found) -> None:
+    """Take the process's answers until it has ended or enough is found."""
     assert process.stdout is not None
     held = b""
-    while piece := await process.stdout.receive_some(_PIECE):
+    while not found.full and (piece := await process.stdout.receive_some(_PIECE)):
         *whole, held = (held + piece).split(b"\n")
         for line in whole:
-            yield line
+            if not found.full:
+                found.take(json.loads(line))
 
 
 @define

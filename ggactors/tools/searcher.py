@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from io import BufferedReader
 
-MOST_FILE = 16 * 1024 * 1024
+LONGEST = 1024 * 1024
 SHOWN = 400
 DEEPEST = 200
 _MEMORY = 2 << 30
@@ -48,7 +49,7 @@ def _translate(glob: str) -> str:
             continue
         end = glob.find("]", at + 2) if char == "[" else -1
         if end > 0:
-            inside = glob[at + 1 : end].replace("\\", r"\\").replace("[", r"\[")
+            inside = re.sub(r"([\\\[&~|])", r"\\\1", glob[at + 1 : end]).replace("--", r"-\-")
             out.append(f"[{'^' + inside[1:] if inside[0] in '!^' else inside}]")
             at = end + 1
             continue
@@ -92,21 +93,31 @@ def walk(
             os.close(inner)
 
 
-def read_text(directory: int, name: str) -> str | None:
-    """Read a file as text, or None when it is binary, too large, unreadable or no regular file."""
+def open_text(directory: int, name: str) -> BufferedReader | None:
+    """Open a text file, or answer None when it is binary, unreadable or no regular file."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except OSError:
         return None
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > MOST_FILE:
-            return None
-        try:
-            contents = file.read()
-        except OSError:
-            return None
-    return None if b"\0" in contents[:8192] else contents.decode("utf-8", "replace")
+    file = os.fdopen(descriptor, "rb")
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode) and b"\0" not in file.peek(8192)[:8192]:
+            return file
+    except OSError:
+        pass
+    file.close()
+    return None
+
+
+def lines(file: BufferedReader) -> Iterator[tuple[int, str]]:
+    """Yield a file's lines with their numbers; an overlong line comes in pieces under one number."""
+    number = 1
+    try:
+        while piece := file.readline(LONGEST):
+            yield number, piece.decode("utf-8", "replace").rstrip("\n").rstrip("\r")
+            number += piece.endswith(b"\n")
+    except OSError:
+        return  # what can be read of a failing file has been
 
 
 def shorten(line: str, start: int, end: int) -> str:
@@ -140,19 +151,20 @@ def search(request: dict[str, Any]) -> None:
         sources = walk(top, lambda path: wanted is None or wanted.fullmatch(path) is not None)
     files, left = 0, request["most"]
     for directory, name, path in sources:
-        text = read_text(directory, name)
-        if text is None:
+        file = open_text(directory, name)
+        if file is None:
             continue
         files += 1
-        for number, line in enumerate(text.split("\n"), 1):
-            found = pattern.search(line)
-            if found is None:
-                continue
-            if left == 0:
-                _send({"files": files, "more": True})
-                return
-            left -= 1
-            _send({"path": path, "line": number, "text": shorten(line.rstrip("\r"), found.start(), found.end())})
+        with file:
+            for number, line in lines(file):
+                found = pattern.search(line)
+                if found is None:
+                    continue
+                if left == 0:
+                    _send({"files": files, "more": True})
+                    return
+                left -= 1
+                _send({"path": path, "line": number, "text": shorten(line, found.start(), found.end())})
     _send({"files": files, "more": False})
 
 
