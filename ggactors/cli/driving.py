@@ -104,6 +104,12 @@ async def _drive(order: Order, driven: _Driven, progress: Progress, sink: Callab
 async def _live(
     order: Order, driven: _Driven, progress: Progress, sink: Callable[[Event], None], follower: trio.Nursery
 ) -> None:
+    token = trio.lowlevel.current_trio_token()
+
+    def note(text: str) -> None:
+        # Told from whatever thread does the work.
+        token.run_sync_soon(progress.say, text)
+
     try:
         async with open_run(
             order.reading,
@@ -114,7 +120,7 @@ async def _live(
             include_dirty=order.include_dirty,
             large_baseline=order.large_baseline,
             land=order.land,
-            note=progress.say,
+            note=note,
         ) as run:
             driven.run = run
             if driven.presses:

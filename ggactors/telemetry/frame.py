@@ -20,6 +20,8 @@ STANDING = {"running": 0, "waiting": 1, "queued": 2}
 
 def frame_lines(view: RunView, look: Look, *, rows: int, slots: int, elapsed: float) -> list[str]:
     """Draw the frame in at most ``rows`` lines. ``slots`` is how many agents may run at once, ``elapsed`` seconds."""
+    if not view.run:
+        return [cut("starting …", look.width)][: max(0, rows)]
     minutes, seconds = divmod(int(elapsed), 60)
     turns = sum(agent.turns for agent in view.agents_by_id.values())
     head = (

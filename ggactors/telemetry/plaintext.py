@@ -7,6 +7,7 @@ Pure.
 from __future__ import annotations
 
 import re
+import shlex
 import unicodedata
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,22 @@ def cut(text: str, width: int) -> str:
 def pad(text: str, width: int) -> str:
     """Fill safe text with spaces to ``width`` cells."""
     return text + " " * (width - cells(text))
+
+
+def shell_word(text: str) -> str:
+    """Quote a word for a shell to paste: plain where it can be; else in the ``$'…'`` form, which shows every byte."""
+    if text.isprintable():
+        return shlex.quote(text)
+    plain = (chr(byte) if 0x20 <= byte < 0x7F and byte not in b"\\'" else f"\\{byte:03o}" for byte in _bytes_of(text))
+    return f"$'{''.join(plain)}'"
+
+
+def _bytes_of(text: str) -> bytes:
+    # A path that was no UTF-8 keeps its bytes as surrogates; other lone surrogates are nobody's bytes.
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace")
 
 
 @frozen(kw_only=True)

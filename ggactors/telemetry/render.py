@@ -40,7 +40,7 @@ def board_lines(view: RunView, look: Look) -> list[str]:
     rows = iter(columns([_issue_row(issue, view, stalls) for issue in order], look, indent=2))
     for epic_id, group in groups.items():
         epic = view.epics.get(epic_id) if epic_id is not None else None
-        title = f"{one_line(epic.id)}  {one_line(epic.title)}" if epic is not None else epic_id or "(no epic)"
+        title = f"{one_line(epic.id)}  {one_line(epic.title)}" if epic is not None else one_line(epic_id or "(no epic)")
         lines.append(look.paint(cut(title, look.width), "bold"))
         for issue in group:
             lines.append(next(rows))
@@ -63,16 +63,16 @@ def _issue_row(issue: IssueView, view: RunView, stalls: dict[str, str]) -> list[
 def _standing(issue: IssueView, view: RunView, stalls: dict[str, str]) -> str:
     """Say what keeps an issue, in a few words."""
     if issue.id in stalls:
-        return f"stalled: {stalls[issue.id]} failed"
+        return f"stalled: {one_line(stalls[issue.id])} failed"
     if issue.state is IssueState.OPEN:
         pending = [
-            blocker
+            one_line(blocker)
             for blocker in issue.blocked_by
             if (found := view.issues.get(blocker)) is None or found.state is not IssueState.DONE
         ]
         return f"behind {', '.join(pending)}" if pending else ""
     if issue.state is IssueState.DONE and issue.merge is not None and issue.merge.commit:
-        return f"merged as {issue.merge.commit[:SHORT_COMMIT]}"
+        return f"merged as {one_line(issue.merge.commit[:SHORT_COMMIT])}"
     return ""
 
 

@@ -107,7 +107,7 @@ def _unmerged(event: events.WorktreeMerged) -> str:
 def landing_text(event: events.CheckoutMoved) -> str:
     """Say what became of the operator's checkout."""
     if event.source != event.target:
-        return f"your checkout moved from {event.source[:10]} to {event.target[:10]}"
+        return f"your checkout moved from {one_line(event.source[:10])} to {one_line(event.target[:10])}"
     held = f": {', '.join(map(one_line, event.held[:5]))}{', …' if len(event.held) > 5 else ''}" if event.held else ""
     return f"your checkout was left where it is ({one_line(event.reason or 'nothing to move')}{held})"
 

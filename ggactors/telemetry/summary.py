@@ -5,12 +5,11 @@ Law: pure; read off the view. Whoever prints it says where the run's folder is a
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
 from typing import TYPE_CHECKING
 
 from ggactors.protocol.values import IssueState
-from ggactors.telemetry.plaintext import Look, one_line, safe, wrapped
+from ggactors.telemetry.plaintext import Look, one_line, safe, shell_word, wrapped
 from ggactors.telemetry.render import agent_state, counted, spend_text
 from ggactors.telemetry.story import landing_text, limit_text
 
@@ -109,7 +108,7 @@ def _held(view: RunView, repository: str | None) -> list[str]:
 
 
 def _fetch(view: RunView, repository: str, ref: str, branch: str) -> str:
-    return shlex.join(["git", "-C", view.workspace, "fetch", repository, f"{ref}:refs/heads/{branch}"])
+    return _command("git", "-C", view.workspace, "fetch", repository, f"{ref}:refs/heads/{branch}")
 
 
 def _saved(view: RunView, repository: str | None) -> list[str]:
@@ -122,8 +121,10 @@ def _saved(view: RunView, repository: str | None) -> list[str]:
     lines = [f"Work that was not merged is kept in {safe(place)}:"]
     for issue_id, ref in saved:
         name = f"recovered-{issue_id}"
-        get = (
-            _fetch(view, repository, ref, name) if repository else shlex.join(["git", "-C", place, "branch", name, ref])
-        )
+        get = _fetch(view, repository, ref, name) if repository else _command("git", "-C", place, "branch", name, ref)
         lines += [f"  {one_line(issue_id)}: {one_line(ref)}; get it with", f"    {get}"]
     return lines
+
+
+def _command(*words: str) -> str:
+    return " ".join(map(shell_word, words))
