@@ -97,7 +97,7 @@ class Mover:
         self._present = Preflight(
             place, self._index, tree, move.changes, ends=self._ends, untouched=move.untouched
         ).run()
-        write_journal(place, Journal.of(move.ref, move.old, move.new, move.changes, self._present, self._lock.lock))
+        write_journal(place, Journal.of(place, move.ref, move.old, move.new, move.changes, self._present))
         try:
             self._swap(self._present)
             self._commit()

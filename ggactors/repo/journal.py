@@ -33,18 +33,21 @@ class Journal:
     new: Sha
     lock_inode: int
     paths: tuple[tuple[bytes, Entry | None, Entry | None], ...]
+    folders: tuple[bytes, ...]
+    """Folders that are not there yet and will be made, outermost first."""
 
     @classmethod
     def of(
-        cls, ref: bytes, old: Sha, new: Sha, changes: Changes, present: Mapping[bytes, Entry], lock: bytes
+        cls, place: Place, ref: bytes, old: Sha, new: Sha, changes: Changes, present: Mapping[bytes, Entry]
     ) -> Journal:
         """Describe a move about to begin."""
         return cls(
             ref=ref,
             old=old,
             new=new,
-            lock_inode=os.stat(lock).st_ino,
+            lock_inode=os.stat(place.index_path + b".lock").st_ino,
             paths=tuple((path, present.get(path), changes[path]) for path in sorted(changes)),
+            folders=_missing_folders(place, [path for path, entry in changes.items() if entry is not None]),
         )
 
     def dump(self) -> bytes:
@@ -56,6 +59,7 @@ class Journal:
                 "new": _text(self.new),
                 "lock": self.lock_inode,
                 "paths": [[_text(path), _entry_out(was), _entry_out(will)] for path, was, will in self.paths],
+                "folders": [_text(folder) for folder in self.folders],
             }
         ).encode()
 
@@ -69,7 +73,18 @@ class Journal:
             new=_bytes(found["new"]),
             lock_inode=int(found["lock"]),
             paths=tuple((_bytes(path), _entry_in(was), _entry_in(will)) for path, was, will in found["paths"]),
+            folders=tuple(_bytes(folder) for folder in found["folders"]),
         )
+
+
+def _missing_folders(place: Place, paths: list[bytes]) -> tuple[bytes, ...]:
+    missing: set[bytes] = set()
+    for path in paths:
+        folder = path.rpartition(b"/")[0]
+        while folder and folder not in missing and not os.path.isdir(place.on_disk(folder)):
+            missing.add(folder)
+            folder = folder.rpartition(b"/")[0]
+    return tuple(sorted(missing))
 
 
 def _text(value: bytes) -> str:
@@ -114,9 +129,8 @@ def forget(place: Place) -> None:
 
 def recover(place: Place) -> str | None:
     """Finish or undo a move that a dead process left; say which, or None when there was none (call only without live agents)."""
-    for leftover in (journal_path(place) + b".new",):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(leftover)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(journal_path(place) + b".new")
     try:
         with open(journal_path(place), "rb") as file:
             journal = Journal.parse(file.read())
@@ -163,20 +177,12 @@ def _back(place: Place, journal: Journal) -> None:
                 continue
             if holds(place, ends, target, path, will, file_mode(os.lstat(target).st_mode)):
                 os.unlink(target)
-                _prune(place, path)
+        for folder in reversed(journal.folders):
+            with contextlib.suppress(OSError):
+                os.rmdir(place.on_disk(folder))
         for number, (path, _, _) in enumerate(journal.paths):
             aside = b"%s/o%d" % (staging, number)
             target = place.on_disk(path)
             if os.path.lexists(aside) and not os.path.lexists(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 os.rename(aside, target)
-
-
-def _prune(place: Place, path: bytes) -> None:
-    folder = path.rpartition(b"/")[0]
-    while folder:
-        try:
-            os.rmdir(place.on_disk(folder))
-        except OSError:
-            return
-        folder = folder.rpartition(b"/")[0]

@@ -109,14 +109,14 @@ class Objects:
         """Tell whether the object can be read, borrowed ones included."""
         binary = bytes.fromhex(sha.decode())
         return (
-            self._packs.locate(binary) is not None
-            or self._own.locate(binary) is not None
+            self._packs.holds(binary)
+            or self._own.holds(binary)
             or any(os.path.exists(_path(folder, sha)) for folder in self._folders)
         )
 
     def owns(self, sha: Sha) -> bool:
         """Tell whether the object lies in the store's own folder."""
-        return os.path.exists(_path(self.folder, sha)) or self._own.locate(bytes.fromhex(sha.decode())) is not None
+        return os.path.exists(_path(self.folder, sha)) or self._own.holds(bytes.fromhex(sha.decode()))
 
     def blob(self, sha: Sha) -> bytes:
         """Read a file's bytes."""
@@ -180,7 +180,7 @@ class Objects:
         """Store an object and answer its id; storing it again is free."""
         sha = digest(kind, content)
         path = _path(self.folder, sha)
-        if os.path.exists(path) or self._own.locate(bytes.fromhex(sha.decode())) is not None:
+        if os.path.exists(path) or self._own.holds(bytes.fromhex(sha.decode())):
             return sha
         folder = os.path.dirname(path)
         if folder not in self._made:

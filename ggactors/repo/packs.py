@@ -172,6 +172,15 @@ class Packs:
                 return None
         return None
 
+    def holds(self, raw: bytes) -> bool:
+        """Tell whether a binary id is in a pack that is still on disk: a map alone may outlive its file."""
+        for pack in self._packs.values():
+            if pack.find(raw) is not None and os.path.exists(pack.base + b".pack"):
+                return True
+        if not self.refresh():
+            return False
+        return any(pack.find(raw) is not None for pack in self._packs.values() if os.path.exists(pack.base + b".pack"))
+
     def get(self, raw: bytes) -> tuple[int, bytes] | None:
         """Read an object: its kind (1 commit, 2 tree, 3 blob, 4 tag) and its bytes, or None."""
         found = self.locate(raw)

@@ -33,7 +33,9 @@ def git_code(where, *args):
     return subprocess.run(["git", *args], cwd=where, capture_output=True, env=ENV).returncode
 
 
-def init(where: Path, files: dict[str, str | bytes] | None = None, *, branch: str = "main", commit: bool = True) -> Path:
+def init(
+    where: Path, files: dict[str, str | bytes] | None = None, *, branch: str = "main", commit: bool = True
+) -> Path:
     """Make a repository with one commit."""
     where.mkdir(parents=True, exist_ok=True)
     git(where, "init", "-q", "-b", branch)

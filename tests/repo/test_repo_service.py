@@ -11,7 +11,7 @@ import trio
 from repo_kit import disk_state, full_state, git, git_code, init, write
 
 from ggactors.ports import LaunchRefused, RepositoryBroken
-from ggactors.protocol.git import Merged, MergeFailed, Sealed, SealBlocked, Signature
+from ggactors.protocol.git import Merged, MergeFailed, SealBlocked, Sealed, Signature
 from ggactors.repo.disk import Disk
 from ggactors.repo.service import open_repository
 
@@ -48,7 +48,10 @@ async def finish(repo, issue, files):
 
 async def test_a_folder_becomes_a_repository_with_one_commit_of_all_that_is_not_ignored_W1(place):
     workspace, _ = place
-    write(workspace, {"a": "1", ".gitignore": "*.log\n", "x.log": "kept", "d/e": "2", "sp ace\n": "3", b"\xff\xfe": "4", "🎈": ""})
+    write(
+        workspace,
+        {"a": "1", ".gitignore": "*.log\n", "x.log": "kept", "d/e": "2", "sp ace\n": "3", b"\xff\xfe": "4", "🎈": ""},
+    )
     before = disk_state(workspace)
     repo = await start(place)
     assert disk_state(workspace) == before
@@ -103,7 +106,10 @@ async def test_sealing_commits_new_changed_deleted_mode_and_links_and_nothing_ig
     repo = await start(place)
     opened = await repo.open_worktree("AUTH-1")
     root = Path(opened.root)
-    write(root, {"a": "2\n", "gone": None, "build/out": "o", "new/deep/file": b"\x00\xff", b"\xff name\n": "odd", "empty": ""})
+    write(
+        root,
+        {"a": "2\n", "gone": None, "build/out": "o", "new/deep/file": b"\x00\xff", b"\xff name\n": "odd", "empty": ""},
+    )
     (root / "run.sh").chmod(0o755)
     os.symlink("/etc/passwd", root / "out")
     (root / "dir/f").unlink()
@@ -379,7 +385,9 @@ async def test_sixteen_issues_sealed_and_merged_at_once_lose_nothing(place):
 
     async def one(number):
         issue = f"AUTH-{number}"
-        sealed = await work(repo, issue, {f"f{number}": "changed\n", f"own/{number}": "x", "same": "identical for all\n"})
+        sealed = await work(
+            repo, issue, {f"f{number}": "changed\n", f"own/{number}": "x", "same": "identical for all\n"}
+        )
         assert isinstance(await repo.merge(issue, sealed.commit, SIGN, "m"), Merged)
         await repo.discard(issue, accepted=True)
 
@@ -395,19 +403,30 @@ async def test_sixteen_issues_sealed_and_merged_at_once_lose_nothing(place):
     await repo.close()
 
 
-async def test_no_identity_signing_demanded_and_failing_hooks_stop_no_commit_of_the_runtime_H2_H3_H4(place, monkeypatch):
+async def test_no_identity_signing_demanded_and_failing_hooks_stop_no_commit_of_the_runtime_H2_H3_H4(
+    place, monkeypatch
+):
     monkeypatch.setenv("HOME", "/nonexistent")
     monkeypatch.setenv("XDG_CONFIG_HOME", "/nonexistent")
     workspace, _ = place
     init(workspace)
     proof = workspace.parent / "ran"
-    for hook in ("pre-commit", "commit-msg", "post-commit", "post-checkout", "reference-transaction", "post-index-change"):
+    for hook in (
+        "pre-commit",
+        "commit-msg",
+        "post-commit",
+        "post-checkout",
+        "reference-transaction",
+        "post-index-change",
+    ):
         path = workspace / ".git/hooks" / hook
         path.write_text(f"#!/bin/sh\necho {hook} >> {proof}\nexit 1\n")
         path.chmod(0o755)
     with (workspace / ".git/config").open("a") as config:
         config.write("[commit]\n\tgpgsign = true\n[gpg]\n\tprogram = false\n[user]\n\tuseConfigOnly = true\n")
-        config.write(f'[filter "x"]\n\tclean = touch {proof}\n[merge "y"]\n\tdriver = touch {proof}\n[core]\n\tfsmonitor = touch {proof}\n')
+        config.write(
+            f'[filter "x"]\n\tclean = touch {proof}\n[merge "y"]\n\tdriver = touch {proof}\n[core]\n\tfsmonitor = touch {proof}\n'
+        )
     config_before = (workspace / ".git/config").read_bytes()
     repo = await start(place)
     merged = await finish(repo, "AUTH-1", {"x": "x", ".gitattributes": "* filter=x merge=y\n"})
