@@ -28,8 +28,6 @@ def read_crew(path: Path | str, overrides: Sequence[str] = ()) -> Reading:
             content = file.read(LARGEST + 1)
     except OSError as error:
         return _unopened(path, f"cannot be read: {error.strerror or error}")
-    except ValueError:
-        return _unopened(path, "is no file name")
     parsed = parse(content, path.name)
     folder = str(path.absolute().parent)
     if parsed.value is None and parsed.problems:

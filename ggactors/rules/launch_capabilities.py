@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from attrs import field, frozen
+from attrs import frozen
 
 from ggactors.protocol.crew import CAPABILITIES, PROJECT_MANAGEMENT, BoardGrant
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole
@@ -32,7 +32,6 @@ class Capabilities:
     on: tuple[str, ...] = ()
     board: BoardDraft | None = None
     shell_env: tuple[str, ...] = ()
-    named: frozenset[str] = field(factory=frozenset)
 
 
 def read_capabilities(place: Place) -> Capabilities:
@@ -63,7 +62,7 @@ def read_capabilities(place: Place) -> Capabilities:
             on.append(capability)
             board, env = (draft or board), (names or env)
         named.add(capability)
-    return Capabilities(on=tuple(on), board=board, shell_env=env, named=frozenset(named))
+    return Capabilities(on=tuple(on), board=board, shell_env=env)
 
 
 def _read_one(capability: str, table: Table, *, enabled: bool) -> tuple[BoardDraft | None, tuple[str, ...]]:

@@ -6,13 +6,7 @@ allowlist neither grants nor withholds them (E3, Q6).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ggactors.protocol.values import Problem
 from ggactors.rules.shape import Place, each, shown, suggestion, text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ENDINGS = ("finish", "approve", "request_changes")
 
@@ -89,23 +83,3 @@ def _operation(place: Place) -> str | None:
 def _is_operation(name: str) -> bool:
     module, dot, function = name.partition(".")
     return name in OPERATIONS or (module in OPEN_MODULES and bool(dot) and function.isidentifier())
-
-
-def check_foreign_tools(names: Iterable[str]) -> list[Problem]:
-    """Check the names of tools of another source (an embedding program's, a server's): none may be one of ours, or twice (P4)."""
-    problems: list[Problem] = []
-    seen: set[str] = set()
-    for name in names:
-        path = f"tools.{name}"
-        if name in ENDINGS:
-            problems.append(
-                Problem(path=path, what="is named like an ending of a session", remedy="give the tool another name")
-            )
-        elif name in TOOLS:
-            problems.append(
-                Problem(path=path, what="is named like a tool of ggactors", remedy="give the tool another name")
-            )
-        elif name in seen:
-            problems.append(Problem(path=path, what="is the name of two tools", remedy="give one of them another name"))
-        seen.add(name)
-    return problems

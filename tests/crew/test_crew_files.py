@@ -103,6 +103,8 @@ def test_another_ending_is_refused(tmp_path):
         ("crew.toml", b"\xff", "crew.toml:1:1", "not UTF-8"),
         ("crew.json", "[" * 100_000, "crew.json", "nested too deep"),
         ("crew.json", '{"limits": {"maxTurns": ' + "1" * 5000 + "}}", "crew.json", "too many digits"),
+        ("crew.toml", "a = " + "[" * 100_000, "crew.toml", "nested too deep"),
+        ("crew.toml", "a = " + "1" * 5000, "crew.toml", "too many digits"),
         ("crew.json", b" " * (LARGEST + 1), "crew.json", "larger than"),
     ],
 )

@@ -45,6 +45,7 @@ MISTAKES = [
     ("limits.errorRateWindow=0", "limits.errorRateWindow", "at least 1"),
     ("limits.maxCost=0", "limits.maxCost", "greater than 0"),
     ("limits.maxCost=1e999", "limits.maxCost", "must be a number"),
+    ("limits.maxCost=9007199254740993", "limits.maxCost", "too great"),
     ("limits.maxTokens=-5", "limits.maxTokens", "at least 1"),
     # models
     ("models.main=1", "models.main", "must be an object"),
@@ -136,6 +137,7 @@ MISTAKES = [
     ('agents.lead.roster[0].scopes=["subagent"]', "agents[0].roster", "lists no implementer"),
     ("agents.lead.roster=[]", "agents[0].roster", "lists no implementer"),
     # rosters
+    ("agents.lead.root=yes", "agents[0].root", "true or false"),
     ("agents.lead.roster={}", "agents[0].roster", "list of roster entries"),
     ("agents.lead.roster[1]=critic", "agents[0].roster[1]", "must be an object"),
     ("agents.lead.roster[1].agent=critik", "agents[0].roster[1].agent", "did you mean 'critic'"),

@@ -75,7 +75,7 @@ def test_every_single_deletion_is_answered_by_problems_or_a_crew():
             assert problem.remedy
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(path=st.sampled_from(PLACES), value=strange_values)
 def test_every_single_retyping_is_answered_by_problems_or_a_crew(path, value):
     reading = reading_of(mutated(path, value, delete=False), folder=".")
@@ -103,7 +103,7 @@ def test_a_plain_copy_is_json_and_equal_or_says_why_not(value):
     assert parse_json(json.dumps(copied.value), "x").value == copied.value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(written=st.text(max_size=30) | st.from_regex(OVERRIDE, fullmatch=True))
 def test_no_override_crashes_and_a_refused_one_changes_nothing(written):
     document = copy.deepcopy(WHOLE)

@@ -10,7 +10,7 @@ from crew_samples import changed, lines, problems_of, valid
 from ggactors.crew import check_document, crew_from_document, reading_of
 from ggactors.protocol.crew import Limits
 from ggactors.protocol.values import Scope
-from ggactors.rules.launch_tools import OPERATIONS, TOOLS, check_foreign_tools
+from ggactors.rules.launch_tools import OPERATIONS, TOOLS
 
 BOARD = "agents[0].capabilities[2]"
 
@@ -297,6 +297,36 @@ def test_a_model_of_a_later_provider_is_checked_for_shape_before_it_is_refused(m
     }
 
 
+def test_a_document_from_a_program_may_hold_only_plain_values():
+    circle: dict[str, object] = {"id": "files"}
+    circle["params"] = circle
+    document = valid()
+    document[b"key"] = "x"
+    document["name"] = object()
+    document["agents"] = tuple(document["agents"])
+    document["agents"][2]["capabilities"] = [circle]
+    document["agents"][3]["instructions"] = b"bytes"
+    problems = check_document(document)
+    said = {problem.path: problem.what for problem in problems}
+    assert said["document"] == "has a key that is not text: a bytes"
+    assert said["name"] == "is a object, which JSON cannot hold"
+    assert said["agents[3].instructions"] == "is a bytes, which JSON cannot hold"
+    assert any("nests deeper" in what for what in said.values())
+
+
+def test_a_model_needs_a_key_that_can_be_named():
+    document = valid()
+    document["models"][" "] = {"provider": "script", "name": "s.json"}
+    assert [p.path for p in check_document(document)] == ['models[" "]']
+
+
+def test_params_of_a_capability_to_come_are_objects_whatever_is_in_them():
+    change = 'agents.critic.capabilities[0]={"id":"memories","enabled":false,"params":%s,"features":%s}'
+    assert problems_of(change % ('{"anything":[1]}', "{}")) == []
+    at = "agents[2].capabilities[0]"
+    assert [p.path for p in problems_of(change % ("1", "[]"))] == [f"{at}.params", f"{at}.features"]
+
+
 @pytest.mark.parametrize("level", ["", "agents[0]."])
 def test_stuck_detection_is_checked_for_shape_before_it_is_refused(level):
     problems = problems_of(f'{level}stuckDetection={{"enabled":1,"repeatThreshold":1,"nudges":2}}')
@@ -330,12 +360,6 @@ def test_what_may_be_a_secret_is_never_quoted(change):
     said = lines(problems_of(*document))
     assert "4242" not in said
     assert said.count("\n") >= 4
-
-
-def test_tools_of_another_source_may_not_take_our_names_P4():
-    problems = check_foreign_tools(["finish", "shell", "deploy", "deploy", "mine"])
-    assert [p.path for p in problems] == ["tools.finish", "tools.shell", "tools.deploy"]
-    assert "ending" in problems[0].what
 
 
 def test_a_crew_of_two_hundred_profiles_is_checked_in_a_blink():

@@ -68,6 +68,7 @@ def answer(request):
         assert "read only" in str(error)
     else:
         raise AssertionError("was set")
+    assert not hasattr(request, "_private")
     try:
         request.trun
     except AttributeError as error:

@@ -114,6 +114,15 @@ def test_a_model_of_a_later_provider_is_refused_by_name(tmp_path):
     assert resolve_all([spec], tmp_path).source(spec) is None
 
 
+def test_a_file_python_cannot_import_is_refused(tmp_path):
+    (tmp_path / "m.txt").write_text("def answer(r): ...\n")
+    with pytest.raises(LaunchRefused) as refused:
+        resolve(ModelSpec(key="k", provider="python", name="m.txt:answer"), tmp_path)
+    assert [str(p) for p in refused.value.problems] == [
+        "k: m.txt is no Python file; repair the file, or name another callable"
+    ]
+
+
 def test_two_files_of_one_name_are_two_modules_and_the_path_is_left_alone(tmp_path):
     before = list(sys.path)
     for folder in ("one", "two"):
