@@ -53,7 +53,7 @@ def endings_of(role: Role) -> tuple[Operation, ...]:
 
 def specs_of(role: Role) -> tuple[ToolSpec, ...]:
     """Describe a role's endings as tools."""
-    return tuple(operation.spec() for operation in endings_of(role))
+    return tuple(operation.spec for operation in endings_of(role))
 
 
 def is_ending(tool: str) -> bool:

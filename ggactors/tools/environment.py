@@ -43,7 +43,7 @@ def agent_environment(
     The profile's ``shell_env`` names further variables to pass on; ``ceiling`` is the folder above which git looks for no
     repository. The git identity is the operator's where their environment sets one, else the agent's id.
     """
-    env = {name: value for name, value in source.items() if name in PASSED or name.startswith("LC_")}
+    env = {name: source[name] for name in source if name in PASSED or name.startswith("LC_")}
     env.setdefault("PATH", DEFAULT_PATH)
     if MARK in source:
         env[MARK] = source[MARK]

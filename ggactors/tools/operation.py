@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, assert_never
 
-from attrs import field, frozen
+from attrs import Factory, field, frozen
 
 from ggactors.protocol.model import ToolSpec
 from ggactors.protocol.values import Code, Refused
@@ -66,11 +66,8 @@ class Param:
     most: float | None = None
     above: bool = False
     items: int = 0
-
-    @property
-    def sent_as(self) -> str:
-        """Return the name a tool call uses."""
-        return camel(self.name)
+    sent_as: str = field(init=False, default=Factory(lambda self: camel(self.name), takes_self=True))
+    """The name a tool call uses."""
 
     def schema(self) -> dict[str, Any]:
         """Describe the argument as JSON schema."""
@@ -156,6 +153,19 @@ class Param:
         return f"must be {self.expected()}, not {value:g}" if low or high else None
 
 
+def _spec(operation: Operation) -> ToolSpec:
+    return ToolSpec(
+        name=operation.tool,
+        description=operation.doc,
+        schema={
+            "type": "object",
+            "properties": {param.sent_as: param.schema() for param in operation.params},
+            "required": [param.sent_as for param in operation.params if param.required],
+            "additionalProperties": False,
+        },
+    )
+
+
 @frozen(kw_only=True)
 class Operation:
     """Something an agent can do. ``id`` is ``module.function``; ``tool`` the name of its tool.
@@ -171,26 +181,16 @@ class Operation:
     capability: str | None = None
     always: bool = False
     touches_tree: bool = False
-    one_of: tuple[str, ...] = field(default=())
-
-    def spec(self) -> ToolSpec:
-        """Describe the operation as a tool."""
-        return ToolSpec(
-            name=self.tool,
-            description=self.doc,
-            schema={
-                "type": "object",
-                "properties": {param.sent_as: param.schema() for param in self.params},
-                "required": [param.sent_as for param in self.params if param.required],
-                "additionalProperties": False,
-            },
-        )
+    one_of: tuple[str, ...] = ()
+    spec: ToolSpec = field(init=False, repr=False, eq=False, default=Factory(_spec, takes_self=True))
+    """The operation as a tool; made once, since every agent is offered it."""
 
     def check(self, args: object) -> dict[str, Any] | Refused:
         """Check what a model sent: the arguments by their snake_case names, defaults filled in, or one refusal of all faults."""
         if not isinstance(args, Mapping):
             return self._refuse([f"the arguments must be one object, not {_kind(args)}"])
-        faults = [self._unknown(str(name)) for name in args if not any(name == param.sent_as for param in self.params)]
+        known = self.spec.schema["properties"]
+        faults = [self._unknown(str(name)) for name in args if name not in known]
         checked: dict[str, Any] = {}
         for param in self.params:
             sent = args.get(param.sent_as)

@@ -18,7 +18,7 @@ from attrs import frozen
 from ggactors.protocol.values import Code, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _DIRECTORY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_LINKS = 40
@@ -59,7 +59,8 @@ class Ground:
 
     def __init__(self, root: str, readable: tuple[str, ...] = ()) -> None:
         self.root = root
-        self._spellings = {top: _spellings(top) for top in (root, *readable)}
+        self._tops = (root, *readable)
+        self._known: dict[str, tuple[str, ...]] = {}
 
     @contextmanager
     def place(self, path: str, *, writing: bool = False, make_parents: bool = False) -> Iterator[Place]:
@@ -85,8 +86,8 @@ class Ground:
         """Choose the top a path starts from, and its way from there; None where only full resolution can tell."""
         if not path.startswith("/"):
             return self.root, path
-        for top, spellings in self._spellings.items():
-            for spelling in spellings:
+        for top in self._tops:
+            for spelling in self._spellings(top):
                 inside = _inside(path, spelling)
                 if inside is None:
                     continue
@@ -105,13 +106,19 @@ class Ground:
             raise self._outside(path)
         return top, inside
 
+    def _spellings(self, top: str) -> tuple[str, ...]:
+        """Give the ways a top is spelled in absolute paths: as it was given and with its links resolved."""
+        if top not in self._known:
+            self._known[top] = tuple(dict.fromkeys((top.rstrip("/") or "/", os.path.realpath(top))))
+        return self._known[top]
+
     def _outside(self, path: str) -> Declined:
         return Declined(
             Code.REFUSED, f"{shown(path)} is outside your root; paths are relative to {self.root} and stay inside it."
         )
 
     def _walk(self, top: str, relative: str, *, writing: bool, make_parents: bool) -> _Way:
-        way = _Way(top, self._spellings[top], writing=writing, make_parents=make_parents)
+        way = _Way(top, self._spellings, writing=writing, make_parents=make_parents)
         try:
             way.go(relative)
         except BaseException:
@@ -123,7 +130,10 @@ class Ground:
 class _Way:
     """The directories opened on the way to a place, and how far the walk has come."""
 
-    def __init__(self, top: str, spellings: tuple[str, ...], *, writing: bool, make_parents: bool) -> None:
+    def __init__(
+        self, top: str, spellings: Callable[[str], tuple[str, ...]], *, writing: bool, make_parents: bool
+    ) -> None:
+        self._top = top
         self._spellings = spellings
         self._writing = writing
         self._make_parents = make_parents
@@ -198,17 +208,15 @@ class _Way:
             raise Declined(Code.REFUSED, f"{shown('/'.join([*self._names, part]))} leads through too many links.")
         target = os.readlink(part, dir_fd=self._open[-1])
         if target.startswith("/"):
-            within = next((way for top in self._spellings if (way := _inside(target, top)) is not None), None)
+            within = next(
+                (way for top in self._spellings(self._top) if (way := _inside(target, top)) is not None), None
+            )
             if within is None:
                 raise _LeavesRoot
             while self._names:
                 self._up()
             target = within
         ahead.extendleft(part for part in reversed(target.split("/")) if part not in ("", "."))
-
-
-def _spellings(top: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((top.rstrip("/") or "/", os.path.realpath(top))))
 
 
 def _inside(path: str, top: str) -> str | None:

@@ -66,16 +66,24 @@ def check_regular(place: Place, mode: int) -> None:
         raise Declined(Code.REFUSED, f"{shown(place.path)} is no regular file (a device, pipe or socket).")
 
 
-def size_of(ground: Ground, path: str) -> int:
-    """Give the size of what stands at a path, 0 when nothing does: enough to choose between reading now and in a thread."""
-    with ground.place(path) as place:
-        return place.status.st_size if place.status is not None else 0
+class TooLarge(Exception):  # noqa: N818 - flow control inside the workbench
+    """A file is larger than the caller wants to handle at once; nothing was done."""
 
 
-def read_file(ground: Ground, path: str, offset: int | None, limit: int | None) -> FileRead:
-    """Read a file's lines from ``offset`` (counted from 1), at most ``limit`` of them and at most 256 KiB."""
+def check_size(size: int, most: int | None) -> None:
+    """Raise TooLarge when a file has more than ``most`` bytes; None allows any."""
+    if most is not None and size > most:
+        raise TooLarge
+
+
+def read_file(ground: Ground, path: str, offset: int | None, limit: int | None, *, most: int | None = None) -> FileRead:
+    """Read a file's lines from ``offset`` (counted from 1), at most ``limit`` of them and at most 256 KiB.
+
+    Raises TooLarge for a file of more than ``most`` bytes.
+    """
     with ground.place(path) as place, open_file(place) as file:
         size = os.fstat(file.fileno()).st_size
+        check_size(size, most)
         head = file.read(_LOOKED_AT)
         if b"\0" in head:
             return FileRead(path=place.path, text="", size=size, binary=_kind(head))
@@ -99,13 +107,17 @@ def read_file(ground: Ground, path: str, offset: int | None, limit: int | None) 
         )
 
 
-def list_dir(ground: Ground, path: str) -> DirListed:
-    """List a directory by name. Links are listed as links, whatever they lead to."""
+def list_dir(ground: Ground, path: str, *, most: int | None = None) -> DirListed:
+    """List a directory by name. Links are listed as links, whatever they lead to.
+
+    Raises TooLarge for a directory of more than ``most`` bytes (what the file system needs for its names).
+    """
     with ground.place(path) as place:
         if place.status is None:
             raise Declined(Code.NOT_FOUND, f"there is no directory {shown(place.path)}.")
         if not stat.S_ISDIR(place.status.st_mode):
             raise Declined(Code.INVALID_ARGUMENT, f"{shown(place.path)} is a file; read it with read_file.")
+        check_size(place.status.st_size, most)
         flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(place.name, flags, dir_fd=place.directory)
         try:

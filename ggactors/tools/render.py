@@ -36,7 +36,9 @@ def bound(text: str, most: int, keep: Callable[[str], str | None]) -> str:
 
     Lone surrogates and NUL characters, which providers and databases refuse, are replaced.
     """
-    text = text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()
+    text = text.replace("\0", "\ufffd")
+    if not text.isascii():
+        text = text.encode("utf-8", "replace").decode()
     if len(text) <= most:
         return text
     path = keep(text)

@@ -103,7 +103,7 @@ class AgentToolbox:
         self._desk = desk
         self._mask = mask
         self.specs: tuple[ToolSpec, ...] = (
-            *(operation.spec() for operation in operations),
+            *(operation.spec for operation in operations),
             *(ToolSpec(name=tool.name, description=tool.description, schema=dict(tool.schema)) for tool in own),
         )
 

@@ -76,8 +76,8 @@ class LocalWorkbench:
         mask: Mask | None = None,
         agent: str = "agent",
     ) -> None:
-        self.root = str(root)
-        self._scratch = str(scratch)
+        self.root = os.path.abspath(root)  # noqa: PTH100 - links in it stay as they are spelled
+        self._scratch = os.path.abspath(scratch)  # noqa: PTH100
         self._env = dict(env)
         self._mask = mask or Mask()
         self._ground = Ground(self.root, (self._scratch,))
@@ -87,18 +87,16 @@ class LocalWorkbench:
 
     async def read_file(self, path: str, offset: int | None = None, limit: int | None = None) -> FileRead | Refused:
         """Read a file, or ``limit`` lines of it from line ``offset`` on. A binary file is described."""
-        work = partial(reading.read_file, self._ground, path, offset, limit)
-        return await self._files("read_file", work, size=partial(reading.size_of, self._ground, path))
+        return await self._files("read_file", partial(reading.read_file, self._ground, path, offset, limit))
 
     async def write_file(self, path: str, contents: str) -> FileWritten | Refused:
         """Make a file hold exactly ``contents``. Cancelled: it holds its old bytes or the new ones."""
-        work = partial(writing.write_file, self._ground, self._scratch, path, contents)
-        return await self._files("write_file", work, size=partial(len, contents))
+        return await self._files("write_file", partial(writing.write_file, self._ground, self._scratch, path, contents))
 
     async def edit_file(self, path: str, old: str, new: str, *, every: bool = False) -> FileEdited | Refused:
         """Replace a text that stands exactly once, or everywhere. Cancelled: as for ``write_file``."""
         work = partial(writing.edit_file, self._ground, self._scratch, path, old, new, every=every)
-        return await self._files("edit_file", work, size=partial(reading.size_of, self._ground, path))
+        return await self._files("edit_file", work)
 
     async def list_dir(self, path: str = ".") -> DirListed | Refused:
         """List a directory."""
@@ -143,13 +141,16 @@ class LocalWorkbench:
             work = partial(shutil.rmtree, self._scratch, ignore_errors=True)
             await trio.to_thread.run_sync(work, limiter=Lanes.here().files)
 
-    async def _files(
-        self, operation: str, work: Callable[[], Answer], *, size: Callable[[], int] | None = None
-    ) -> Answer | Refused:
+    async def _files(self, operation: str, work: Callable[..., Answer]) -> Answer | Refused:
+        """Do file work at once while it is small, else in a thread; then a cancelled caller waits until it is done.
+
+        ``work`` takes ``most`` and raises TooLarge, having done nothing, when there is more than that of it.
+        """
         try:
-            if size is not None and size() > AT_ONCE:
+            try:
+                return work(most=AT_ONCE)
+            except reading.TooLarge:
                 return await trio.to_thread.run_sync(work, limiter=Lanes.here().files)
-            return work()
         except Declined as declined:
             return declined.refused
         except OSError as error:

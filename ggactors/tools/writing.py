@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from ggactors.protocol.values import Code
 from ggactors.protocol.workbench import FileEdited, FileWritten
 from ggactors.tools.paths import Declined, Place, shown
-from ggactors.tools.reading import check_regular, open_file
+from ggactors.tools.reading import check_regular, check_size, open_file
 
 if TYPE_CHECKING:
     from ggactors.tools.paths import Ground
@@ -27,8 +27,12 @@ MOST_EDITED = 64 * 1024 * 1024
 _SHOWN_MATCHES = 10
 
 
-def write_file(ground: Ground, scratch: str, path: str, contents: str) -> FileWritten:
-    """Make a file hold exactly ``contents``, its directories made as needed; an existing one keeps its mode."""
+def write_file(ground: Ground, scratch: str, path: str, contents: str, *, most: int | None = None) -> FileWritten:
+    """Make a file hold exactly ``contents``, its directories made as needed; an existing one keeps its mode.
+
+    Raises TooLarge for contents of more than ``most`` characters.
+    """
+    check_size(len(contents), most)
     data = contents.encode("utf-8")
     if path.rpartition("/")[2] in ("", ".", ".."):
         raise Declined(Code.INVALID_ARGUMENT, f"{shown(path)} names a directory, not a file.")
@@ -38,15 +42,19 @@ def write_file(ground: Ground, scratch: str, path: str, contents: str) -> FileWr
         return FileWritten(path=place.path, bytes=len(data))
 
 
-def edit_file(ground: Ground, scratch: str, path: str, old: str, new: str, *, every: bool) -> FileEdited:
+def edit_file(
+    ground: Ground, scratch: str, path: str, old: str, new: str, *, every: bool, most: int | None = None
+) -> FileEdited:
     """Replace ``old`` by ``new`` where it stands exactly once, or everywhere with ``every``.
 
     In a file whose every line ends with CRLF a bare newline in ``old`` and ``new`` stands for CRLF. Raises Declined:
-    ``not-found`` when ``old`` is absent, ``conflict`` when it stands in several places or the file changed meanwhile.
+    ``not-found`` when ``old`` is absent, ``conflict`` when it stands in several places or the file changed meanwhile; and
+    TooLarge for a file of more than ``most`` bytes.
     """
     with ground.place(path, writing=True) as place:
         with open_file(place) as file:
             status = os.fstat(file.fileno())
+            check_size(status.st_size, most)
             if status.st_size > MOST_EDITED:
                 raise Declined(Code.LIMIT_EXCEEDED, f"{shown(place.path)} is too large to edit; use the shell.")
             data = file.readall()  # type: ignore[attr-defined]  # unbuffered, so a FileIO

@@ -120,7 +120,7 @@ def test_each_feature_withholds_its_own_tools_and_never_those_of_Q6_F1(grant, wi
 
 def test_create_issue_lists_whom_the_caller_may_assign_with_their_descriptions_A1_A2():
     lead = toolskit.profile()
-    spec = create_issue(lead, toolskit.crew(lead)).spec()
+    spec = create_issue(lead, toolskit.crew(lead)).spec
     properties = spec.schema["properties"]
     assert properties["agent"]["enum"] == ["coder", "tester"]
     assert properties["reviewers"]["items"]["enum"] == ["critic"]
@@ -131,7 +131,7 @@ def test_create_issue_lists_whom_the_caller_may_assign_with_their_descriptions_A
 
 def test_the_arguments_of_create_issue_are_the_contracts():
     lead = toolskit.profile()
-    schema = create_issue(lead, toolskit.crew(lead)).spec().schema
+    schema = create_issue(lead, toolskit.crew(lead)).spec.schema
     assert schema["required"] == ["title", "inScope", "outOfScope", "completionCriteria", "agent"]
     assert sorted(set(schema["properties"]) - set(schema["required"])) == [
         "blockedBy",
@@ -144,7 +144,7 @@ def test_the_arguments_of_create_issue_are_the_contracts():
 def test_reviewers_are_required_when_the_feature_is_on_F1():
     lead = toolskit.profile(board=BoardGrant(reviewers_required=True))
     operation = create_issue(lead, toolskit.crew(lead))
-    assert "reviewers" in operation.spec().schema["required"]
+    assert "reviewers" in operation.spec.schema["required"]
     for args in (SENT, SENT | {"reviewers": []}):
         answer = operation.check(args)
         assert isinstance(answer, Refused)

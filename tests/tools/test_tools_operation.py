@@ -51,7 +51,7 @@ def test_the_schemas_are_those_of_the_contract():
     assert {one.tool for one in EVERY} == set(CONTRACT)
     for operation in EVERY:
         required, optional = CONTRACT[operation.tool]
-        schema = operation.spec().schema
+        schema = operation.spec.schema
         assert schema["required"] == required
         assert sorted(schema["properties"]) == sorted(required + optional)
         assert schema["additionalProperties"] is False
@@ -132,7 +132,7 @@ def test_half_a_surrogate_pair_is_refused_in_text_but_carries_a_byte_in_a_path()
 def test_a_closed_choice_lists_its_values():
     param = Param(name="agent", doc="Who.", choices=("coder", "tester"))
     operation = Operation(id="a.b", tool="b", doc="B.", params=(param,))
-    assert operation.spec().schema["properties"]["agent"]["enum"] == ["coder", "tester"]
+    assert operation.spec.schema["properties"]["agent"]["enum"] == ["coder", "tester"]
     assert "one of coder, tester, not `codr`; did you mean `coder`?" in refusal(operation, {"agent": "codr"})
 
 
