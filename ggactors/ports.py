@@ -12,15 +12,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ggactors.protocol.git import (
+        ChangeSummary,
+        ConflictLeft,
         Landing,
         MainRestored,
         Merged,
         MergeFailed,
         OpenedWorktree,
         RepositoryFacts,
+        Resolved,
         SealBlocked,
         Sealed,
         Signature,
+        Unresolved,
     )
     from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
     from ggactors.protocol.values import Problem, Refused
@@ -162,6 +166,23 @@ class Repository(Protocol):
 
     async def describe(self, issue: str) -> str:
         """Say in a line or two what the issue's worktree holds against its base (D5)."""
+
+    async def changes(self, issue: str, commit: str) -> ChangeSummary:
+        """Summarise, path by path, what a commit of the issue changes against the issue's base (R2)."""
+
+    async def check_out(self, issue: str, commit: str) -> str | None:
+        """Make the issue's worktree and branch exactly ``commit`` again, saving what differed to a hidden ref (R8)."""
+
+    async def begin_conflict(
+        self, issue: str, commit: str, signature: Signature, message: str
+    ) -> ConflictLeft | Merged | MergeFailed:
+        """Leave the conflicted merge of ``commit`` in place in main, as git would (M2)."""
+
+    async def resolution(self) -> Resolved | Unresolved:
+        """Ask git whether the merge left in place is concluded as it must be (M3)."""
+
+    async def abort_conflict(self) -> str | None:
+        """Put main back exactly as it was before ``begin_conflict`` (M4), saving to a hidden ref what that drops."""
 
     async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
         """Commit what agents rooted in main have changed there, in their name (M6). None when there was nothing."""

@@ -103,3 +103,60 @@ class RepositoryFacts:
     """The operator's uncommitted paths, left alone (W11)."""
     notes: tuple[str, ...] = ()
     """What the operator should be told: a baseline was made, landing will be held, …"""
+
+
+@frozen(kw_only=True)
+class FileChange:
+    """One path that differs from an issue's base. ``kind``: added, deleted, modified, renamed, mode, type.
+
+    ``added`` and ``removed`` count lines, None for a binary file; ``old_path`` is set for a rename.
+    """
+
+    path: str
+    kind: str
+    added: int | None
+    removed: int | None
+    old_path: str | None = None
+
+
+@frozen(kw_only=True)
+class ChangeSummary:
+    """What an issue's commit changes against its base: the map a reviewer is given, never the patch (R2)."""
+
+    commit: str
+    base: str
+    base_ref: str
+    files: tuple[FileChange, ...]
+
+
+@frozen(kw_only=True)
+class ConflictLeft:
+    """A conflicted merge was left in place in main, as git would have left it (M2)."""
+
+    conflicts: tuple[str, ...]
+
+
+@frozen(kw_only=True)
+class Unresolved:
+    """Git does not agree that the merge is concluded; ``reason`` is told to the merge agent (M3)."""
+
+    reason: str
+
+
+@frozen(kw_only=True)
+class Resolved:
+    """The merge is concluded at ``commit``. ``one_sided``: one side was kept whole. ``saved_ref`` holds leftovers (M3)."""
+
+    commit: str
+    one_sided: bool = False
+    saved_ref: str | None = None
+
+
+@frozen(kw_only=True)
+class SavedWork:
+    """Work kept under a hidden ref: of a failed or discarded attempt, a reviewer's edits, a merge's leftovers (W5)."""
+
+    ref: str
+    commit: str
+    issue: str | None
+    subject: str

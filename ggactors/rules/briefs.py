@@ -11,8 +11,9 @@ from ggactors.protocol.values import Kind, Role
 
 if TYPE_CHECKING:
     from ggactors.protocol.agent import AgentOrder
-    from ggactors.protocol.board import IssuePicture, LastAttempt
+    from ggactors.protocol.board import IssuePicture, LastAttempt, MergeJob, Verdict
     from ggactors.protocol.crew import Profile
+    from ggactors.protocol.git import ChangeSummary, FileChange
 
 _ENDINGS = {
     Role.STANDARD: "`finish` with a summary of what you did",
@@ -50,8 +51,8 @@ def system_prompt(profile: Profile, order: AgentOrder, *, guide: str | None = No
     parts = [
         f"You are {profile.name}, agent {order.id} of a crew of software agents working on one repository.\n{_duty(order)}",
         (
-            f"Your tools are rooted at {order.workdir}. Work by calling tools: a reply that calls none does nothing and counts as an "
-            "error. Results of calls come back in the next turn."
+            f"Your tools are rooted at {order.workdir}. Work by calling tools: a reply that calls none does nothing and "
+            "counts as an error. Results of calls come back in the next turn."
         ),
         (
             f"Your session ends only when you call {_ENDINGS[order.role]}. Nothing else ends it, and prose is not read as an "
@@ -75,22 +76,81 @@ def repository_text(path: str, text: str) -> str:
     )
 
 
-def issue_brief(issue: IssuePicture, last: LastAttempt | None = None) -> str:
-    """Write the brief of an issue's agent: its sections and, for a retry, how the attempt before ended (D1, D5)."""
+def _sections(issue: IssuePicture) -> list[str]:
     parts = [f"# {issue.id}: {issue.title}"]
     if issue.description:
         parts.append(issue.description)
-    parts += [
+    return [
+        *parts,
         f"## In scope\n{issue.in_scope}",
         f"## Out of scope\n{issue.out_of_scope}",
         f"## Done means\n{issue.completion_criteria}",
     ]
+
+
+def issue_brief(issue: IssuePicture, last: LastAttempt | None = None, verdicts: tuple[Verdict, ...] = ()) -> str:
+    """Write the brief of an issue's agent: its sections, what a reviewer asked for last, how the attempt before ended.
+
+    The items are numbered (R4) and stay in the brief of a retry of that rework (R5).
+    """
+    parts = _sections(issue)
+    asked = next((verdict for verdict in reversed(verdicts) if not verdict.approved), None)
+    if asked is not None:
+        items = "\n".join(f"{number}. {item}" for number, item in enumerate(asked.items, 1))
+        parts.append(
+            f"## Changes requested\nThe work in this worktree was reviewed (round {asked.round}). {asked.agent} asks for these "
+            f"changes; finish once each of them is done:\n{items}"
+        )
     if last is not None:
         left = f" The worktree you continue in holds what it left: {last.left}" if last.left else ""
         parts.append(
             f"## The attempt before yours\n{last.agent} ended without finishing ({last.status}): {last.reason}.{left}"
         )
     return "\n\n".join(parts)
+
+
+def review_brief(
+    issue: IssuePicture, changes: ChangeSummary, verdicts: tuple[Verdict, ...], *, implementer: str, empty: bool
+) -> str:
+    """Write a reviewer's brief: the issue, a per-file summary against its base, every verdict so far (R2). Never the patch."""
+    parts = [
+        (f"Review the work of {implementer} on the issue below. It is commit {changes.commit}, checked out in your directory; "
+        f"`git diff {changes.base_ref}` shows it against the base the issue started from. Your verdict is bound to this "
+        "commit: what you change in the directory is put back."),
+        *_sections(issue),
+    ]
+    if empty:
+        parts.append("## What changed\nNothing: the change is EMPTY. Approve it only if the issue needs no change.")
+    else:
+        parts.append("## What changed\n" + "\n".join(_change(change) for change in changes.files))
+    if verdicts:
+        parts.append("## Verdicts so far\n" + "\n".join(_verdict(verdict) for verdict in verdicts))
+    return "\n\n".join(parts)
+
+
+def _change(change: FileChange) -> str:
+    name = f"{change.old_path} -> {change.path}" if change.old_path is not None else change.path
+    count = "binary" if change.added is None else f"+{change.added} -{change.removed}"
+    return f"- {name} ({change.kind}, {count})"
+
+
+def _verdict(verdict: Verdict) -> str:
+    who = f"round {verdict.round}, {verdict.agent} ({verdict.profile})"
+    if verdict.approved:
+        return f"- {who}: approved"
+    return f"- {who}: requested changes\n" + "\n".join(f"  {n}. {item}" for n, item in enumerate(verdict.items, 1))
+
+
+def merge_brief(job: MergeJob, branch: str, conflicts: tuple[str, ...]) -> str:
+    """Write a merge agent's brief: which branch, which issue, which paths conflict (M2)."""
+    paths = "\n".join(f"- {path}" for path in conflicts)
+    return (
+        f"Merging {branch}, the accepted work of issue {job.issue} ({job.title}), into the main workspace conflicts. The "
+        "merge is in progress in your directory, as git leaves it: markers in the files, unmerged entries in the index, "
+        f"MERGE_HEAD set.\n\nConflicted paths:\n{paths}\n\nKeep what both sides meant: resolve each path, `git add` it, and "
+        "conclude the merge with `git commit --no-edit`. Then finish. Do not abort the merge, reset, or switch branches: git is "
+        "asked whether the merge is concluded, and your word alone does not count."
+    )
 
 
 def dirty_note(paths: tuple[str, ...], *, shown: int = 20) -> str:

@@ -91,5 +91,5 @@ def tree_bytes(path: Path, *, skip: tuple[str, ...] = (".git",)) -> dict[str, by
         for name in names:
             full = Path(os.fsdecode(os.path.join(folder, name)))  # noqa: PTH118 - bytes in, so that any name goes
             relative = str(full.relative_to(path))
-            found[relative] = os.readlink(os.fsencode(full)) if full.is_symlink() else full.read_bytes()
+            found[relative] = os.fsencode(full.readlink()) if full.is_symlink() else full.read_bytes()
     return found
