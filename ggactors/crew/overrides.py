@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.protocol.values import Problem
 from ggactors.rules.document import parse_json
-from ggactors.rules.shape import Plain, did_you_mean
+from ggactors.rules.shape import Plain, did_you_mean, listing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +105,7 @@ def _position(here: list[Plain], step: str | int) -> int:
     remedy = (
         f"did you mean {close!r}?"
         if close
-        else f"there are: {', '.join(known)}"
+        else f"there are: {listing(known)}"
         if known
         else "name an element by its index"
     )

@@ -11,6 +11,7 @@ cannot be changed:
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import inspect
 import math
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
 
     from ggactors.protocol.model import Message, ModelReply, ModelRequest, Usage
     from ggactors.protocol.values import Problem
+
+LONGEST = 400
+"""How many characters of an exception are told."""
 
 VERSION = 1
 """``v`` of the request: raised when a field of it changes its meaning."""
@@ -84,7 +88,9 @@ def view_of(request: ModelRequest) -> View:
         issue=request.issue,
         turn=request.turn,
         messages=tuple(_message(message) for message in request.messages),
-        tools=tuple(View(name=t.name, description=t.description, schema=t.schema) for t in request.tools),
+        tools=tuple(
+            View(name=t.name, description=t.description, schema=copy.deepcopy(t.schema)) for t in request.tools
+        ),
     )
 
 
@@ -92,7 +98,7 @@ def _message(message: Message) -> View:
     return View(
         role=message.role,
         text=message.text,
-        calls=tuple(View(id=call.id, tool=call.tool, args=call.args) for call in message.calls),
+        calls=tuple(View(id=call.id, tool=call.tool, args=copy.deepcopy(call.args)) for call in message.calls),
         results=tuple(
             View(id=result.call_id, tool=result.tool, ok=result.ok, output=result.output, code=result.code)
             for result in message.results
@@ -155,7 +161,10 @@ class PythonModel:
             raise ModelFault(
                 f"{self.label} answered a {type(said).__name__}; it must answer an entry, such as {{'text': '…'}}"
             )
-        copied = plain(said)
+        try:
+            copied = plain(said)
+        except Exception as error:  # a mapping of the callable's own making may do anything when it is read
+            raise ModelFault(f"{self.label} answered what cannot be read: {_said(error, self._source.file)}") from error
         found: list[Problem] = []
         entry = read_entry(Place(copied.value, "", found))
         problems = copied.problems or tuple(found)
@@ -207,5 +216,10 @@ def _said(error: BaseException, file: str) -> str:
     """Say an exception in one line, with the last line of ``file`` it came through."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     where = f" (line {frames[-1].lineno} of {frames[-1].name})" if frames else ""
-    said = traceback.format_exception_only(error)[-1].strip()
-    return f"{said}{where}"
+    kind = type(error).__name__
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - not even its text can be had
+        text = ""
+    said = f"{kind}: {text}" if text else kind
+    return f"{said[:LONGEST]}{'…' if len(said) > LONGEST else ''}{where}"

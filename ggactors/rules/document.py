@@ -22,6 +22,9 @@ from ggactors.rules.shape import Plain, join, shown
 DEEPEST = 64
 """How many levels of nesting a document may have."""
 
+LEAST_INT, GREATEST_INT = -(2**63), 2**63 - 1
+"""What a whole number has to lie between to cross a mailbox."""
+
 LARGEST = 16_000_000
 """How many bytes a document may have."""
 
@@ -108,7 +111,9 @@ def _copy(value: Plain, path: str, depth: int, problems: list[Problem]) -> Plain
                 return str(value)
             wrong("holds half of a surrogate pair, which is no text", "write the whole character")
         case int():
-            return int(value)
+            if LEAST_INT <= value <= GREATEST_INT:
+                return int(value)
+            wrong("is a whole number of more than 64 bits", "write a smaller one")
         case float():
             if math.isfinite(value):
                 return float(value)

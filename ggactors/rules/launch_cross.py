@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.protocol.values import Scope
 from ggactors.rules.launch_capabilities import RUN_PARAMS
-from ggactors.rules.shape import did_you_mean, shown
+from ggactors.rules.shape import did_you_mean, listing, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +70,7 @@ def _undeclared(place: Place, agent: str, known: tuple[str, ...]) -> None:
     remedy = (
         f"did you mean {close!r}?"
         if close
-        else f"declare it under agents, or name one of {', '.join(known) or 'those you declare'}"
+        else f"declare it under agents, or name one of {listing(known) or 'those you declare'}"
     )
     place.wrong(f"no such agent: {shown(agent)}", remedy)
 

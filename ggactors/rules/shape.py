@@ -38,7 +38,7 @@ def join(path: str, key: str | int) -> str:
     if isinstance(key, int):
         return f"{path}[{key}]"
     if not _PLAIN_KEY.fullmatch(key):
-        return f"{path}[{json.dumps(key, ensure_ascii=False)}]"
+        return f"{path}[{_quoted(key)}]"
     return f"{path}.{key}" if path else key
 
 
@@ -51,8 +51,10 @@ def shown(value: object) -> str:
             return "an object"
         case list():
             return "a list"
+        case int() if abs(value) >= 10**30:
+            return "a huge number"
         case str() | bool() | int() | float():
-            quoted = json.dumps(value, ensure_ascii=False)
+            quoted = _quoted(value) if isinstance(value, str) else json.dumps(value)
             return quoted if len(quoted) <= 60 else quoted[:56] + "…" + ('"' if quoted[0] == '"' else "")
         case _:
             return f"a {type(value).__name__}"
@@ -70,7 +72,19 @@ def suggestion(word: str, known: Collection[str], noun: str) -> str:
     close = did_you_mean(word, known)
     if close is not None:
         return f"did you mean {close!r}?"
-    return f"known {noun}: {', '.join(known)}" if known else f"remove it: there are no {noun} here"
+    return f"known {noun}: {listing(known)}" if known else f"remove it: there are no {noun} here"
+
+
+def _quoted(text: str) -> str:
+    """Write text as JSON has it, on one line, with nothing in it that a terminal would obey."""
+    written = json.dumps(text, ensure_ascii=False)
+    return written if written.isprintable() else json.dumps(text)
+
+
+def listing(names: Collection[str], most: int = 24) -> str:
+    """Enumerate names, so many at most."""
+    first = list(names)[:most]
+    return ", ".join(first) if len(names) <= most else f"{', '.join(first)} and {len(names) - most} more"
 
 
 def _bare(word: str) -> str:

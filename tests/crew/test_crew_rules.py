@@ -303,15 +303,28 @@ def test_a_document_from_a_program_may_hold_only_plain_values():
     document = valid()
     document[b"key"] = "x"
     document["name"] = object()
+    document["land"] = -(10**5000)
+    document["limits"][10**5000] = 1
     document["agents"] = tuple(document["agents"])
     document["agents"][2]["capabilities"] = [circle]
     document["agents"][3]["instructions"] = b"bytes"
     problems = check_document(document)
     said = {problem.path: problem.what for problem in problems}
     assert said["document"] == "has a key that is not text: a bytes"
+    assert said["land"] == "is a whole number of more than 64 bits"
+    assert said["limits"] == "has a key that is not text: a huge number"
     assert said["name"] == "is a object, which JSON cannot hold"
     assert said["agents[3].instructions"] == "is a bytes, which JSON cannot hold"
     assert any("nests deeper" in what for what in said.values())
+
+
+def test_nothing_a_terminal_would_obey_is_said():
+    document = valid()
+    document["land"] = "\x1b[2J\x9b2J\u202e"
+    document["\x9b2J\n"] = 1
+    said = lines(check_document(document))
+    assert said.replace("\n", "").isprintable()
+    assert "\\u009b2J\\n" in said
 
 
 def test_a_model_needs_a_key_that_can_be_named():
@@ -377,3 +390,8 @@ def test_a_crew_of_two_hundred_profiles_is_checked_in_a_blink():
     began = time.process_time()
     assert check_document(document) == []
     assert time.process_time() - began < 0.5
+    for agent in document["agents"][4:]:
+        agent["roster"][0]["agent"] = f"writer-of-{agent['id']}"
+    problems = check_document(document)
+    assert len(problems) == 196
+    assert all(len(str(problem)) < 600 for problem in problems)

@@ -143,6 +143,10 @@ async def test_an_answered_delay_is_waited_out(tmp_path, autojump_clock):
     [
         ("return {}['gone']", "KeyError: 'gone' (line 2 of answer)"),
         ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise ValueError('two\\nlines')", "ValueError: two lines (line 2 of answer)"),
+        ("raise ValueError", "raised ValueError (line 2 of answer)"),
+        ("e = ValueError('x' * 9000); e.add_note('n'); raise e", "x… (line 2 of answer)"),
+        ("raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0})", "raised Mute (line 2 of answer)"),
         ("import json; json.loads('{')", "(line 2 of answer)"),
         ("raise ExceptionGroup('two', [ValueError('x')])", "two"),
         ("from ggactors.ports import ModelFault; raise ModelFault('mine', retryable=True)", "mine"),
@@ -169,6 +173,20 @@ async def test_what_it_raises_is_a_fault_nothing_cures_and_says_where(tmp_path, 
 )
 async def test_an_answer_of_the_wrong_shape_is_a_fault_that_says_what_is_wrong(tmp_path, answer, said):
     assert said in await fault_of(tmp_path, f"def answer(r):\n    return {answer}\n")
+
+
+async def test_an_answer_that_breaks_when_it_is_read_is_a_fault(tmp_path):
+    source = "from collections import UserDict\nclass D(UserDict):\n    def items(self): raise OSError('gone')\n"
+    assert "answered what cannot be read: OSError: gone" in await fault_of(
+        tmp_path, f"{source}def answer(r): return D()\n"
+    )
+
+
+async def test_what_a_callable_does_to_its_request_stays_with_it(tmp_path):
+    source = "def answer(r):\n    r.messages[1].calls[0].args.clear()\n    r.tools[0].schema.clear()\n    return {}\n"
+    await model(tmp_path, source).reply(REQUEST)
+    assert REQUEST.messages[1].calls[0].args == {"command": "ls"}
+    assert REQUEST.tools[0].schema == {"type": "object"}
 
 
 async def test_a_callable_of_the_wrong_signature_says_so(tmp_path):
