@@ -59,11 +59,15 @@ class Outputs:
 
 
 class Recorder:
-    """Takes one command's output piece by piece. Close it, whatever happens; then ask for the text."""
+    """Takes one command's output piece by piece. Close it, whatever happens; then ask for the text.
 
-    def __init__(self, outputs: Outputs, mask: Mask, label: str = "shell") -> None:
+    ``ending`` is how many bytes of a long output's end are shown, when they are to be more or fewer than ``TAIL``.
+    """
+
+    def __init__(self, outputs: Outputs, mask: Mask, label: str = "shell", *, ending: int | None = None) -> None:
         self._outputs = outputs
         self._label = label
+        self._ending = TAIL if ending is None else ending
         self._stream = mask.stream()
         self._head = bytearray()
         self._tail = bytearray()
@@ -76,7 +80,7 @@ class Recorder:
     @property
     def truncated(self) -> bool:
         """Tell whether the text leaves something out."""
-        return self._seen > HEAD + TAIL
+        return self._seen > HEAD + self._ending
 
     def feed(self, piece: bytes) -> None:
         """Take a piece of output."""
@@ -118,7 +122,7 @@ class Recorder:
             self._head += piece[:room]
             piece = piece[room:]
         self._tail += piece
-        over = len(self._tail) - TAIL
+        over = len(self._tail) - self._ending
         if over > 0:
             self._spill(over)
             del self._tail[:over]

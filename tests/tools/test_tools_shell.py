@@ -17,6 +17,18 @@ from ggactors.tools.mask import Mask
 from ggactors.tools.workbench import LocalWorkbench
 
 
+def own(text: str) -> str:
+    """Make the naps in a command this test run's own, so that two runs on one machine do not see each other's."""
+    return text.replace(".001", f".{os.getpid():07d}")
+
+
+class Bench(LocalWorkbench):
+    """A workbench whose commands nap under names of this test run's own."""
+
+    async def run(self, command: str, seconds: float = 60.0) -> ShellDone | Refused:
+        return await super().run(own(command), seconds)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     (tmp_path / "root").mkdir()
@@ -26,9 +38,7 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def bench(root: Path) -> LocalWorkbench:
     env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
-    return LocalWorkbench(
-        root, scratch=root.parent / "scratch", env=env, mask=Mask({"KEY": "sk-verysecret"}), agent="A-1.0i"
-    )
+    return Bench(root, scratch=root.parent / "scratch", env=env, mask=Mask({"KEY": "sk-verysecret"}), agent="A-1.0i")
 
 
 def alive(word: str) -> list[str]:
@@ -40,7 +50,7 @@ def alive(word: str) -> list[str]:
                 line = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
             except OSError:
                 continue
-            if word in line and int(folder.name) != os.getpid():
+            if own(word) in line and int(folder.name) != os.getpid():
                 found.append(line)
     return found
 
@@ -149,7 +159,7 @@ async def test_a_daemon_that_closed_everything_and_forked_twice_is_ended_H50(roo
         "if os.fork(): os._exit(0)\n"
         "os.closerange(0, 256)\n"
         "open('up', 'w').close()\n"
-        "os.execvp('sleep', ['sleep', '34.001'])\n"
+        f"os.execvp('sleep', ['sleep', '{own('34.001')}'])\n"
     )
     await run(bench, f"{sys.executable} daemon.py; until [ -e up ]; do :; done")
     assert alive("sleep 34.001") == []
@@ -176,11 +186,12 @@ async def test_a_process_that_ignores_signals_is_killed(bench):
 
 
 async def test_a_storm_of_forks_that_leave_their_sessions_ends(root, bench):
-    (root / "storm.sh").write_text(
-        'n=$1; [ "$n" -gt 0 ] || exec sleep 38.001\nfor i in 1 2; do setsid sh storm.sh $((n-1)) & done\n'
+    (root / "storm.001").write_text(
+        own('n=$1; [ "$n" -gt 0 ] || exec sleep 38.001\nfor i in 1 2; do setsid sh storm.001 $((n-1)) & done\n')
     )
-    await bench.run("sh storm.sh 6; sleep 38.001", 0.3)
-    assert alive("storm.sh") == []
+    (root / "storm.001").rename(root / own("storm.001"))
+    await bench.run("sh storm.001 6; sleep 38.001", 0.3)
+    assert alive("storm.001") == []
     assert alive("sleep 38.001") == []
 
 
