@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Unresolved,
     )
     from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
+    from ggactors.protocol.process import ProcessEnded, ProcessOrder
     from ggactors.protocol.values import Problem, Refused
     from ggactors.protocol.workbench import DirListed, FileEdited, FileRead, FileWritten, SearchDone, ShellDone
 
@@ -131,6 +132,9 @@ class Workbench(Protocol):
     async def edit_file(self, path: str, old: str, new: str, *, every: bool = False) -> FileEdited | Refused:
         """Replace a text that stands exactly once, or everywhere. Cancelled: as for ``write_file``."""
 
+    async def preview_edit(self, path: str, old: str, new: str, *, every: bool = False) -> str | Refused:
+        """Give the whole text the file would hold after that edit, or the refusal ``edit_file`` would answer."""
+
     async def list_dir(self, path: str = ".") -> DirListed | Refused:
         """List a directory."""
 
@@ -145,6 +149,32 @@ class Workbench(Protocol):
 
     async def close(self) -> None:
         """Remove what was kept. Cancelled: it is removed all the same."""
+
+
+class Processes(Protocol):
+    """Programs run to their end on behalf of the operator: hooks."""
+
+    async def run(self, order: ProcessOrder) -> ProcessEnded | Refused:
+        """Run a program; refused when it could not be started. Cancelled, timed out or done: no process of it is left."""
+
+
+class SessionComplete(Exception):  # noqa: N818 - a public name of the contract
+    """Raised by a hook object to end the agent's session, through the gate like any ending (contract section 5)."""
+
+    def __init__(self, summary: str) -> None:
+        super().__init__(summary)
+        self.summary = summary
+
+
+class HookObject(Protocol):
+    """A hook of the embedding program: any object with some of these methods, plain or async (contract section 5).
+
+    ``before_generation``, ``after_turn``, ``session_start``, ``session_end``, ``agent_start``, ``agent_stop``, ``pre_write``,
+    ``post_write``, ``pre_shell``, ``post_shell``, ``pre_compact``, ``post_compact``. Each is called with one dict, the same
+    that a hook process reads on its input. It answers None (go on), a text (a message to the model), or a decision as a
+    script prints it: ``{"action": "block", "reason": …}``. It may raise SessionComplete; any other exception is no verdict
+    (G2). It runs in trio's thread: what may take long is async.
+    """
 
 
 class Repository(Protocol):

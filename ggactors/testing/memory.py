@@ -246,12 +246,20 @@ class MemoryBench:
 
     async def edit_file(self, path: str, old: str, new: str, *, every: bool = False) -> FileEdited | Refused:
         """Replace a text in a file."""
+        edited = await self.preview_edit(path, old, new, every=every)
+        if isinstance(edited, Refused):
+            return edited
+        replacements = self.tree()[path].count(old) if every else 1
+        self.tree()[path] = edited
+        return FileEdited(path=path, replacements=replacements, lines=())
+
+    async def preview_edit(self, path: str, old: str, new: str, *, every: bool = False) -> str | Refused:
+        """Give what the file would hold after that edit."""
         await trio.lowlevel.checkpoint()
         text = self.tree().get(path)
         if text is None or old not in text:
             return Refused(code=Code.NOT_FOUND, message=f"that text is not in {path}")
-        self.tree()[path] = text.replace(old, new, -1 if every else 1)
-        return FileEdited(path=path, replacements=text.count(old) if every else 1, lines=())
+        return text.replace(old, new, -1 if every else 1)
 
     async def list_dir(self, path: str = ".") -> DirListed | Refused:
         """List every file of the tree, whatever the directory."""

@@ -98,6 +98,11 @@ class LocalWorkbench:
         work = partial(writing.edit_file, self._ground, self._scratch, path, old, new, every=every)
         return await self._files("edit_file", work)
 
+    async def preview_edit(self, path: str, old: str, new: str, *, every: bool = False) -> str | Refused:
+        """Give the whole text the file would hold after that edit, or the refusal ``edit_file`` would answer."""
+        work = partial(writing.preview_edit, self._ground, path, old, new, every=every)
+        return await self._files("edit_file", work)
+
     async def list_dir(self, path: str = ".") -> DirListed | Refused:
         """List a directory."""
         return await self._files("list_dir", partial(reading.list_dir, self._ground, path))

@@ -14,6 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from ggactors.protocol.values import Code
 from ggactors.protocol.workbench import FileEdited, FileWritten
 from ggactors.tools.paths import Declined, Place, shown
@@ -52,28 +54,49 @@ def edit_file(
     TooLarge for a file of more than ``most`` bytes.
     """
     with ground.place(path, writing=True) as place:
-        with open_file(place) as file:
-            status = os.fstat(file.fileno())
-            check_size(status.st_size, most)
-            if status.st_size > MOST_EDITED:
-                raise Declined(Code.LIMIT_EXCEEDED, f"{shown(place.path)} is too large to edit; use the shell.")
-            data = file.readall()  # type: ignore[attr-defined]  # unbuffered, so a FileIO
-        _check_writable(place)
-        before, after = _as_in(data, old), _as_in(data, new)
-        if not before:
-            raise Declined(Code.INVALID_ARGUMENT, "edit_file: `oldString` is empty; send the text to replace.")
-        if before == after:
-            raise Declined(
-                Code.INVALID_ARGUMENT, "edit_file: `oldString` and `newString` are the same; nothing would change."
-            )
-        found = _places(data, before, overlapping=not every)
-        if not found:
-            raise Declined(Code.NOT_FOUND, f"`oldString` is not in {shown(place.path)}{_why_absent(data, before, old)}")
-        lines = _line_numbers(data, found)
-        if len(found) > 1 and not every:
-            raise Declined(Code.CONFLICT, _ambiguous(place.path, lines))
-        _put(place, data.replace(before, after), scratch, was=status)
-        return FileEdited(path=place.path, replacements=len(found), lines=lines)
+        edit = _plan(place, old, new, every=every, most=most)
+        _put(place, edit.after, scratch, was=edit.was)
+        return FileEdited(path=place.path, replacements=edit.replacements, lines=edit.lines)
+
+
+def preview_edit(ground: Ground, path: str, old: str, new: str, *, every: bool, most: int | None = None) -> str:
+    """Give the whole text the file would hold after that edit, decoded with replacement. Raises what ``edit_file`` raises."""
+    with ground.place(path, writing=True) as place:
+        return _plan(place, old, new, every=every, most=most).after.decode("utf-8", "replace")
+
+
+@frozen(kw_only=True)
+class _Edit:
+    """An edit that can be made: the file as it was read, and what it would hold."""
+
+    was: os.stat_result
+    after: bytes
+    replacements: int
+    lines: tuple[int, ...]
+
+
+def _plan(place: Place, old: str, new: str, *, every: bool, most: int | None) -> _Edit:
+    with open_file(place) as file:
+        status = os.fstat(file.fileno())
+        check_size(status.st_size, most)
+        if status.st_size > MOST_EDITED:
+            raise Declined(Code.LIMIT_EXCEEDED, f"{shown(place.path)} is too large to edit; use the shell.")
+        data = file.readall()  # type: ignore[attr-defined]  # unbuffered, so a FileIO
+    _check_writable(place)
+    before, after = _as_in(data, old), _as_in(data, new)
+    if not before:
+        raise Declined(Code.INVALID_ARGUMENT, "edit_file: `oldString` is empty; send the text to replace.")
+    if before == after:
+        raise Declined(
+            Code.INVALID_ARGUMENT, "edit_file: `oldString` and `newString` are the same; nothing would change."
+        )
+    found = _places(data, before, overlapping=not every)
+    if not found:
+        raise Declined(Code.NOT_FOUND, f"`oldString` is not in {shown(place.path)}{_why_absent(data, before, old)}")
+    lines = _line_numbers(data, found)
+    if len(found) > 1 and not every:
+        raise Declined(Code.CONFLICT, _ambiguous(place.path, lines))
+    return _Edit(was=status, after=data.replace(before, after), replacements=len(found), lines=lines)
 
 
 def _as_in(data: bytes, text: str) -> bytes:
