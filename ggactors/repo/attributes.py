@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from dulwich.attrs import parse_git_attributes
-from dulwich.wildmatch import translate
+from dulwich.wildmatch import MalformedPattern, translate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ def _compile(pattern: bytes) -> tuple[re.Pattern[bytes], bool] | None:
     whole = b"/" in pattern
     try:
         return re.compile(translate(pattern.removeprefix(b"/")) + rb"\Z"), whole
-    except ValueError:
+    except MalformedPattern:
         return None
 
 

@@ -9,6 +9,7 @@ import os
 from typing import TYPE_CHECKING
 
 from ggactors.repo.attributes import NAME, Attributes, Value
+from ggactors.repo.ignore import read_regular
 from ggactors.repo.objects import LINK, Objects, Sha
 from ggactors.repo.trees import lookup
 
@@ -110,14 +111,7 @@ class LineEnds:
 
 
 def _read(path: bytes | None) -> bytes | None:
-    if path is None:
-        return None
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return None
-    with os.fdopen(handle, "rb") as file:
-        return file.read()
+    return None if path is None else read_regular(path)
 
 
 def attributes_on_disk(root: bytes, common: bytes, settings: Settings, *, any_tracked: bool) -> Attributes | None:

@@ -13,10 +13,11 @@ from ggactors.repo.attributes import names_filter
 from ggactors.repo.commits import gitlinks
 from ggactors.repo.disk import Disk
 from ggactors.repo.faults import GitFault, Malformed, show
+from ggactors.repo.ignore import Ignore
 from ggactors.repo.index import Index, sits_out
 from ggactors.repo.objects import Objects
 from ggactors.repo.place import Place
-from ggactors.repo.scan import Ignore, is_repository, scan
+from ggactors.repo.scan import is_repository, scan
 from ggactors.repo.settings import read_settings
 
 if TYPE_CHECKING:

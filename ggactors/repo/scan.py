@@ -10,8 +10,8 @@ import stat
 from typing import TYPE_CHECKING
 
 from attrs import Factory, define
-from dulwich.ignore import IgnoreFilter, IgnoreFilterManager
 
+from ggactors.repo.ignore import Ignore
 from ggactors.repo.index import EXTENDED, Index, file_mode, record_entry, sits_out, stat_fields
 from ggactors.repo.objects import BLOB, EXECUTABLE, FILE, GITLINK, LINK, Entry, Sha, digest
 
@@ -72,7 +72,7 @@ def read_file(path: bytes, mode: int) -> bytes:
     """Read a file, or where a link points."""
     if mode == LINK:
         return os.readlink(path)
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         return file.read()
 
@@ -80,27 +80,6 @@ def read_file(path: bytes, mode: int) -> bytes:
 def only_name(content: bytes) -> Sha:
     """Name a file's content without storing it."""
     return digest(BLOB, content)
-
-
-class Ignore:
-    """Which untracked paths git would ignore here."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-        self._filters: IgnoreFilterManager | None = None
-
-    def __call__(self, path: bytes, *, folder: bool) -> bool:
-        """Tell whether an untracked path is ignored."""
-        if self._filters is None:
-            self._filters = self._load()
-        return self._filters.is_ignored(os.fsdecode(path) + ("/" if folder else "")) is True
-
-    def _load(self) -> IgnoreFilterManager:
-        place, filters = self._place, []
-        for path in (place.settings.excludes, os.path.join(place.common, b"info", b"exclude")):
-            if path is not None and os.path.isfile(path):
-                filters += [IgnoreFilter.from_path(os.fsdecode(path), place.settings.ignore_case)]
-        return IgnoreFilterManager(os.fsdecode(place.root), filters, place.settings.ignore_case)
 
 
 class Scanner:

@@ -6,7 +6,7 @@ from attrs import frozen
 
 from ggactors.repo.objects import GITLINK, Entry, Objects, Sha
 from ggactors.repo.renames import find_renames
-from ggactors.repo.textdiff import hunks
+from ggactors.repo.textdiff import count_lines
 from ggactors.repo.textmerge import looks_binary, split
 from ggactors.repo.trees import diff
 
@@ -44,14 +44,12 @@ def _change(
     store: Objects, old: bytes | None, new: bytes | None, before: Entry | None, after: Entry | None
 ) -> FileChange:
     left, right = _content(store, before), _content(store, after)
-    if left == right and before is not None and after is not None:
-        return FileChange(old=old, new=new, added=0, removed=0)
     if looks_binary(left) or looks_binary(right):
         return FileChange(old=old, new=new, added=None, removed=None)
-    changes = hunks(split(left), split(right))
-    return FileChange(
-        old=old, new=new, added=sum(hunk[3] for hunk in changes), removed=sum(hunk[1] for hunk in changes)
-    )
+    if left == right:
+        return FileChange(old=old, new=new, added=0, removed=0)
+    added, removed = count_lines(split(left), split(right))
+    return FileChange(old=old, new=new, added=added, removed=removed)
 
 
 def _content(store: Objects, entry: Entry | None) -> bytes:

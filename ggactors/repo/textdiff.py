@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 CHAIN = 64
 """A line more frequent than this anchors nothing (git's limit)."""
+EFFORT = 2_000
+"""Edits beyond which a shortest one is no longer looked for (git gives up on it too)."""
 Hunk = tuple[int, int, int, int]
 """A change: first line and count on the left, first line and count on the right."""
 
@@ -233,3 +235,34 @@ class _Group:
                 self.start -= 1
             return True
         return False
+
+
+def count_lines(left: Sequence[bytes], right: Sequence[bytes]) -> tuple[int, int]:
+    """Count the lines a shortest edit adds and removes, as git's numstat (Myers) counts them."""
+    begin, end = 0, 0
+    least = min(len(left), len(right))
+    while begin < least and left[begin] == right[begin]:
+        begin += 1
+    while end < least - begin and left[-1 - end] == right[-1 - end]:
+        end += 1
+    a, b = left[begin : len(left) - end], right[begin : len(right) - end]
+    in_a, in_b = set(a), set(b)
+    shared_a, shared_b = [line for line in a if line in in_b], [line for line in b if line in in_a]
+    only_a, only_b = len(a) - len(shared_a), len(b) - len(shared_b)
+    removed = _shortest(shared_a, shared_b)
+    return removed - len(shared_a) + len(shared_b) + only_b, removed + only_a
+
+
+def _shortest(a: Sequence[bytes], b: Sequence[bytes]) -> int:
+    """Count the lines of ``a`` that a shortest edit to ``b`` removes."""
+    n, m = len(a), len(b)
+    reach = {1: 0}
+    for steps in range(min(n + m, EFFORT) + 1):
+        for k in range(-steps, steps + 1, 2):
+            x = reach[k + 1] if k == -steps or (k != steps and reach[k - 1] < reach[k + 1]) else reach[k - 1] + 1
+            while x < n and x - k < m and a[x] == b[x - k]:
+                x += 1
+            reach[k] = x
+            if x >= n and x - k >= m:
+                return (steps + n - m) // 2
+    return sum(count for _, count, _, _ in hunks(a, b))

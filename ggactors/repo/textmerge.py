@@ -5,15 +5,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import merge3
 from attrs import frozen
 
 from ggactors.repo.textdiff import Matcher, hunks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 JOIN = 3
 """Conflicts with no more unconflicting lines than this between them are shown as one (git's rule)."""
@@ -36,8 +31,19 @@ class MergedText:
     conflicts: int
 
 
-Piece = tuple[bool, int, int, int, int]
-"""Conflicting or not; lines of ours from..to; lines of theirs from..to (ours and theirs are equal when not conflicting)."""
+@frozen(kw_only=True)
+class Texts:
+    """The three texts as lines."""
+
+    below: list[bytes]
+    left: list[bytes]
+    right: list[bytes]
+
+
+Conflict = tuple[int, int, int, int]
+"""Lines of ours from..to and of theirs from..to that disagree."""
+Piece = Conflict | list[bytes] | bytes
+"""A conflict, text that both sides have, or text that one side changed."""
 
 
 def looks_binary(content: bytes) -> bool:
@@ -60,45 +66,56 @@ def merge_text(
 ) -> MergedText:
     """Merge two texts that come from ``base``. ``union`` keeps both sides of a conflict, unmarked."""
     labels = labels or Labels()
-    below, left, right = split(base), split(ours), split(theirs)
+    texts = Texts(below=split(base), left=split(ours), right=split(theirs))
     out: list[bytes] = []
     conflicts = 0
-    chunks = _chunks(below, left, right)
-    for chunk in chunks:
-        if isinstance(chunk, list):
-            out.extend(chunk)
+    for piece in _pieces(texts):
+        if isinstance(piece, tuple):
+            _write_conflict(out, texts, piece, labels, union=union)
+            conflicts += 1
+        elif isinstance(piece, list):
+            out.extend(piece)
         else:
-            conflicts += _write_conflict(out, left, right, chunk, labels, union=union)
+            out.append(piece)
     return MergedText(content=b"".join(out), conflicts=0 if union else conflicts)
 
 
-def _chunks(below: list[bytes], left: list[bytes], right: list[bytes]) -> list[list[bytes] | tuple[int, int, int, int]]:
-    out: list[list[bytes] | tuple[int, int, int, int]] = []
-    regions = merge3.Merge3(below, left, right, sequence_matcher=Matcher).merge_regions()
-    pending: list[tuple[int, int, int, int] | list[bytes]] = []
-    for region in regions:
+def _pieces(texts: Texts) -> list[Piece]:
+    below, left, right = texts.below, texts.left, texts.right
+    out: list[Piece] = []
+    for region in merge3.Merge3(below, left, right, sequence_matcher=Matcher).merge_regions():
         if region[0] == "conflict":
-            pending.extend(_narrow(left, right, (region[3], region[4], region[5], region[6])))
+            for piece in _narrow(left, right, (region[3], region[4], region[5], region[6])):
+                _append(out, piece)
         elif region[0] == "unchanged":
-            pending.append(below[region[1] : region[2]])
-        elif region[0] == "b":
-            pending.append(right[region[1] : region[2]])
+            _append(out, below[region[1] : region[2]])
+        elif region[0] == "same":
+            _append(out, left[region[1] : region[2]])
         else:
-            pending.append(left[region[1] : region[2]])
-    for piece in pending:
-        out.append(piece)
-        _join(out, left)
+            side = left if region[0] == "a" else right
+            _append(out, b"".join(side[region[1] : region[2]]))
     return out
 
 
-def _narrow(
-    left: list[bytes], right: list[bytes], region: tuple[int, int, int, int]
-) -> list[tuple[int, int, int, int] | list[bytes]]:
+def _append(out: list[Piece], piece: Piece) -> None:
+    """Add a piece, joining shared text to shared text, and two conflicts with little shared text between to one."""
+    if isinstance(piece, list) and out and isinstance(out[-1], list):
+        out[-1] = out[-1] + piece
+        return
+    out.append(piece)
+    if len(out) < 3:
+        return
+    before, between, after = out[-3:]
+    if isinstance(before, tuple) and isinstance(after, tuple) and isinstance(between, list) and len(between) <= JOIN:
+        out[-3:] = [(before[0], after[1], before[2], after[3])]
+
+
+def _narrow(left: list[bytes], right: list[bytes], region: Conflict) -> list[Conflict | list[bytes]]:
     """Split a conflict at the lines both sides share."""
     a, a_end, b, b_end = region
     if a == a_end or b == b_end:
         return [region]
-    out: list[tuple[int, int, int, int] | list[bytes]] = []
+    out: list[Conflict | list[bytes]] = []
     at = a
     for first, count, other, other_count in hunks(left[a:a_end], right[b:b_end]):
         if a + first > at:
@@ -110,39 +127,19 @@ def _narrow(
     return out
 
 
-def _join(out: list[list[bytes] | tuple[int, int, int, int]], left: Sequence[bytes]) -> None:
-    """Show two conflicts as one when little stands between them. What stands between is in ours and in theirs alike."""
-    if len(out) < 3:
-        return
-    before, between, after = out[-3], out[-2], out[-1]
-    if isinstance(before, tuple) and isinstance(after, tuple) and isinstance(between, list):
-        same = after[0] - before[1] == len(between) == after[2] - before[3]
-        if same and len(between) <= JOIN and list(left[before[1] : after[0]]) == between:
-            out[-3:] = [(before[0], after[1], before[2], after[3])]
-
-
-def _write_conflict(
-    out: list[bytes],
-    left: list[bytes],
-    right: list[bytes],
-    region: tuple[int, int, int, int],
-    labels: Labels,
-    *,
-    union: bool,
-) -> int:
+def _write_conflict(out: list[bytes], texts: Texts, region: Conflict, labels: Labels, *, union: bool) -> None:
     a, a_end, b, b_end = region
-    end = _line_end(left, right, a, b)
-    ours, theirs = left[a:a_end], right[b:b_end]
+    end = _line_end(texts, a, b)
+    ours, theirs = texts.left[a:a_end], texts.right[b:b_end]
     if union:
         out.extend(_closed(ours, end))
         out.extend(theirs)
-        return 1
+        return
     out.append(_marker(b"<", labels.size, labels.ours, end))
     out.extend(_closed(ours, end))
     out.append(_marker(b"=", labels.size, b"", end))
     out.extend(_closed(theirs, end))
     out.append(_marker(b">", labels.size, labels.theirs, end))
-    return 1
 
 
 def _marker(sign: bytes, size: int, label: bytes, end: bytes) -> bytes:
@@ -155,16 +152,16 @@ def _closed(lines: list[bytes], end: bytes) -> list[bytes]:
     return lines
 
 
-def _line_end(left: list[bytes], right: list[bytes], a: int, b: int) -> bytes:
-    """Choose the markers' line end: CRLF when the text around the conflict has it on both sides."""
-    known = [value for value in (_has_cr(left, a), _has_cr(right, b)) if value is not None]
-    return b"\r\n" if known and all(known) else b"\n"
+def _line_end(texts: Texts, a: int, b: int) -> bytes:
+    """Choose the markers' line end: CRLF when the lines before the conflict have it on both sides, or the base's first has."""
+    votes = (_crlf(texts.left, max(a - 1, 0)), _crlf(texts.right, max(b - 1, 0)), _crlf(texts.below, 0))
+    return b"\r\n" if votes[2] and False not in votes else b"\n"
 
 
-def _has_cr(lines: list[bytes], at: int) -> bool | None:
-    """Ask the line before, or the next, whether lines end in CRLF; None when the text is too short to tell."""
-    near = lines[max(0, at - 1) : at + 1] or lines[:1]
-    for line in near:
-        if line.endswith(b"\n"):
-            return line.endswith(b"\r\n")
-    return None
+def _crlf(lines: list[bytes], at: int) -> bool | None:
+    """Ask a line, or the one before a last line without an end; None when the text is too short to tell."""
+    if not lines:
+        return None
+    if lines[at].endswith(b"\n"):
+        return lines[at].endswith(b"\r\n")
+    return lines[at - 1].endswith(b"\r\n") if at else None
