@@ -94,7 +94,7 @@ class Journal(Protocol):
 
 
 class Toolbox(Protocol):
-    """The tools one agent is offered, endings and board waits excepted (the agent serves those itself)."""
+    """The tools one agent is offered, endings excepted. ``wait_for_issue`` is among ``specs``, but the agent serves it itself."""
 
     specs: tuple[ToolSpec, ...]
 

@@ -82,6 +82,8 @@ class Param:
             schema["exclusiveMinimum" if self.above else "minimum"] = self.least
         if self.most is not None:
             schema["maximum"] = self.most
+        if self.default not in (None, ()):
+            schema["default"] = self.default
         return schema
 
     def expected(self) -> str:
