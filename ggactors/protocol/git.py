@@ -103,6 +103,8 @@ class RepositoryFacts:
     """The operator's uncommitted paths, left alone (W11)."""
     notes: tuple[str, ...] = ()
     """What the operator should be told: a baseline was made, landing will be held, …"""
+    git_env: tuple[tuple[str, str], ...] = ()
+    """Variables agents' commands run git with: an identity, and settings that keep git quiet (smaller decision 4)."""
 
 
 @frozen(kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,7 @@ from ggactors.repo import own, worktrees
 from ggactors.repo.baseline import commit_baseline, make_repository
 from ggactors.repo.commits import compose, write_commit
 from ggactors.repo.core import Core
-from ggactors.repo.faults import GitFault, explain, show
+from ggactors.repo.faults import explain, show
 from ggactors.repo.index import Index
 from ggactors.repo.journal import recover
 from ggactors.repo.objects import BLOB, GITLINK
@@ -23,6 +22,7 @@ from ggactors.repo.operator import Operator, find, inspect_workspace, uncommitte
 from ggactors.repo.refs import HEADS
 from ggactors.repo.scan import scan
 from ggactors.repo.sealing import commit_here
+from ggactors.repo.settings import agent_environment
 from ggactors.repo.trees import apply, diff, targets, walk
 from ggactors.repo.worktrees import Grounds
 
@@ -88,6 +88,7 @@ def open_core(workspace: Path, wish: Wish, note: Callable[[str], None], disk: Di
         repository=os.fsdecode(core.grounds.common),
         dirty=tuple(os.fsdecode(path) for path in sorted(opener.dirty)),
         notes=tuple(notes),
+        git_env=agent_environment(core.grounds.settings),
     )
     return Opened(core=core, facts=facts)
 
@@ -246,9 +247,3 @@ class _Opener:
             run_id=self._wish.run_id, operator=self._operator, grounds=grounds, main=place, main_ref=ref,
             started_on=ref, base=base, main_tip=tip, in_place=True, leave=leave,
         )  # fmt: skip
-
-
-def release(core: Core) -> None:
-    """Drop the hold on the base when nothing of the run is left to land or recover."""
-    with contextlib.suppress(GitFault, OSError):
-        core.operator.place.refs.delete(own.base_ref(core.run_id))

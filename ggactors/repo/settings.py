@@ -9,7 +9,7 @@ import time
 from attrs import frozen
 from dulwich.config import ConfigFile, StackedConfig
 
-from ggactors.repo.faults import Malformed, show
+from ggactors.repo.faults import Malformed
 
 FALLBACK_NAME = b"ggactors"
 FALLBACK_MAIL = b"ggactors@localhost"
@@ -183,6 +183,29 @@ def _word(truth: bool) -> bytes:
     return b"true" if truth else b"false"
 
 
-def describe_config(path: bytes) -> str:
-    """Name the configuration file of a repository for a person."""
-    return show(os.path.join(path, b"config"))
+QUIET = (
+    ("commit.gpgsign", "false"),
+    ("tag.gpgsign", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("core.fsmonitor", "false"),
+    ("core.untrackedCache", "false"),
+    ("core.splitIndex", "false"),
+    ("core.editor", "true"),
+    ("safe.directory", "*"),
+)
+"""What agents' git is told over whatever a configuration says: sign nothing, collect nothing, wait for no editor."""
+
+
+def agent_environment(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Give the variables agents' commands run git with: an identity and ``QUIET`` (H2, H4)."""
+    name, mail = os.fsdecode(settings.name), os.fsdecode(settings.mail)
+    out = [
+        (f"GIT_{who}_{what}", value)
+        for who in ("AUTHOR", "COMMITTER")
+        for what, value in (("NAME", name), ("EMAIL", mail))
+    ]
+    out += [("GIT_TERMINAL_PROMPT", "0"), ("GIT_EDITOR", "true"), ("GIT_CONFIG_COUNT", str(len(QUIET)))]
+    for number, (key, value) in enumerate(QUIET):
+        out += [(f"GIT_CONFIG_KEY_{number}", key), (f"GIT_CONFIG_VALUE_{number}", value)]
+    return tuple(out)
