@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 CANCELLED = 130
 REFUSED = 2
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @frozen(kw_only=True)
@@ -90,7 +91,10 @@ def drive(order: Order, *, after: Sequence[str] = ()) -> int:
 
 async def _drive(order: Order, driven: _Driven, progress: Progress, sink: Callable[[Event], None]) -> None:
     at_once = trio.CancelScope()
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+    # What whoever started us had ignored (nohup, a background job of a script) stays ignored.
+    wanted = [number for number in STOPPING if signal.getsignal(number) is not signal.SIG_IGN]
+    # SIGCONT stands for none at all: the receiver needs one, and a stopped process is woken by it all the same.
+    with trio.open_signal_receiver(*(wanted or [signal.SIGCONT])) as signals:
         async with trio.open_nursery() as background:
             background.start_soon(_heed, signals, driven, progress, at_once)
             background.start_soon(progress.keep_fresh)
@@ -141,6 +145,8 @@ async def _follow(run: Run, view: RunView, progress: Progress, sink: Callable[[E
 
 async def _heed(signals: AsyncIterator[int], driven: _Driven, progress: Progress, at_once: trio.CancelScope) -> None:
     async for number in signals:
+        if number not in STOPPING:
+            continue
         driven.presses += 1
         if number == signal.SIGINT and driven.presses == 1 and driven.run is not None:
             progress.say("Stopping at the agents' next turn boundaries; Ctrl-C again stops at once.")
