@@ -74,6 +74,7 @@ File them, wait for them, then finish with a summary."""
 roster = [
   { agent = "coder", scopes = ["implementer"], description = "writes code and its tests" },
   { agent = "critic", scopes = ["reviewer"], description = "reviews a finished issue" },
+#{ agent = "coder", scopes = ["subagent"], description = "looks into one question and reports" },
 ]
 
 [[agents.capabilities]]
@@ -85,7 +86,8 @@ id = "project-management"
 params = { mergeAgentId = "merger", maxEpics = 50, maxIssues = 2000, maxRetries = 1, reviewers = false }
 features = { issueCreation = true, reviseBoard = true }
 
-# Not in this version.
+# Agents it starts for parts of its own work, in its own directory: those its roster gives the scope "subagent".
+# maxDepth is how deep they may be nested.
 #[[agents.capabilities]]
 #id = "subagents"
 #params = { maxDepth = 3 }

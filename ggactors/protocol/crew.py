@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 PROJECT_MANAGEMENT = "project-management"
 """The capability that gives a run its board (B1)."""
 
+SUBAGENTS = "subagents"
+"""The capability that lets a profile delegate parts of its work to agents of its own."""
+
 CAPABILITIES = (
     PROJECT_MANAGEMENT,
     "files",
     "shell",
-    "subagents",
+    SUBAGENTS,
     "compaction",
     "responses-as-code",
     "tasks",
@@ -113,6 +116,7 @@ class Crew:
     """One capability set, checked and frozen. ``folder`` is what relative paths in it are relative to.
 
     ``checkout`` is ``private`` or ``inPlace``; ``land`` is ``end``, ``each`` or ``never`` (W8, W10).
+    ``max_depth`` is how deep subagents may be nested; agents that no other spawned are at depth 0. None: no profile spawns any.
     ``models`` lists every model the document names, in use or not.
     ``document`` is the document as read, for ``crew.json`` of the run; it never holds a key's value.
     """
@@ -123,6 +127,7 @@ class Crew:
     checkout: str = "private"
     land: str = "end"
     board: BoardParams | None = None
+    max_depth: int | None = None
     models: tuple[ModelSpec, ...] = ()
     folder: str = "."
     document: Mapping[str, Any] = field(factory=dict)

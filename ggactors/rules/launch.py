@@ -76,6 +76,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
             checkout=checkout or "private",
             land=land or "end",
             board=_board(drafts),
+            max_depth=_max_depth(drafts),
             models=named,
             folder=folder,
             document=copied.value,
@@ -116,6 +117,14 @@ def _board(drafts: Sequence[ProfileDraft]) -> BoardParams | None:
         max_issues=params["maxIssues"],
         max_retries=params["maxRetries"],
     )
+
+
+def _max_depth(drafts: Sequence[ProfileDraft]) -> int | None:
+    """Give how deep the run's subagents may be nested: the first switched-on profile's word (P3)."""
+    params: dict[str, Any] | None = next(
+        (d.capabilities.delegation.params for d in drafts if d.capabilities.delegation), None
+    )
+    return None if params is None else params["maxDepth"]
 
 
 def _once(before: Sequence[Problem], found: Sequence[Problem]) -> tuple[Problem, ...]:

@@ -71,6 +71,11 @@ class ProfileDraft:
         board = self.capabilities.board
         return board is not None and board.grant.issue_creation and (self.tools is None or "create_issue" in self.tools)
 
+    @property
+    def spawns(self) -> bool:
+        """Tell whether this profile can spawn subagents: the capability and the allowlist let it."""
+        return self.capabilities.delegation is not None and (self.tools is None or "spawn_subagent" in self.tools)
+
     def scope_listed(self, scope: Scope) -> bool:
         """Tell whether some roster entry carries ``scope``, as far as the roster can be read."""
         return self.roster is None or any(scope in entry.scopes or entry.unclear for entry in self.roster)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from attrs import frozen
+from attrs import evolve, frozen
 
-from ggactors.protocol.crew import CAPABILITIES, PROJECT_MANAGEMENT, BoardGrant
+from ggactors.protocol.crew import CAPABILITIES, PROJECT_MANAGEMENT, SUBAGENTS, BoardGrant
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole
 
-HERE = (PROJECT_MANAGEMENT, "files", "shell")
+HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS)
 """Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
 LANGUAGES = ("python", "javascript", "typescript")
@@ -26,11 +26,20 @@ class BoardDraft:
 
 
 @frozen(kw_only=True)
+class DelegationDraft:
+    """Subagents as one profile writes them: the run's params that could be read, and the params' place."""
+
+    params: dict[str, str | int]
+    place: Place
+
+
+@frozen(kw_only=True)
 class Capabilities:
-    """One profile's capabilities: the ids that are on, in document order, and what two of them configure."""
+    """One profile's capabilities: the ids that are on, in document order, and what three of them configure."""
 
     on: tuple[str, ...] = ()
     board: BoardDraft | None = None
+    delegation: DelegationDraft | None = None
     shell_env: tuple[str, ...] = ()
 
 
@@ -41,10 +50,8 @@ def read_capabilities(place: Place) -> Capabilities:
             f"must be a list of capabilities, is {shown(place.value)}", 'write a list such as [{"id": "files"}]'
         )
         return Capabilities()
-    on: list[str] = []
+    read = Capabilities()
     named: set[str] = set()
-    board: BoardDraft | None = None
-    env: tuple[str, ...] = ()
     for index in range(len(place.value)):
         entry = place.at(index)
         table = Table(entry, ("id", "enabled", "params", "features"))
@@ -57,38 +64,34 @@ def read_capabilities(place: Place) -> Capabilities:
             continue
         if capability in named:
             table.at("id").wrong(f"{capability!r} is declared twice on this agent", "keep one of the two")
-        draft, names = _read_one(capability, table, enabled=enabled is not False)
+        with_it = _read_one(read, capability, table, enabled=enabled is not False)
         if capability not in named and enabled is True:
-            on.append(capability)
-            board, env = (draft or board), (names or env)
+            read = evolve(with_it, on=(*read.on, capability))
         named.add(capability)
-    return Capabilities(on=tuple(on), board=board, shell_env=env)
+    return read
 
 
-def _read_one(capability: str, table: Table, *, enabled: bool) -> tuple[BoardDraft | None, tuple[str, ...]]:
-    """Check params and features of one capability; refuse it when it is on and of a later version."""
-    board: BoardDraft | None = None
-    names: tuple[str, ...] = ()
+def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: bool) -> Capabilities:
+    """Check params and features of one capability and add what it configures; refuse it when it is on and of a later version."""
     match capability:
         case "project-management":
-            board = _board(table, enabled=enabled)
+            read = evolve(read, board=_board(table, enabled=enabled))
         case "files":
             _none_of(table, "params")
         case "shell":
-            names = (
-                _part(table, "params", ("env",)).read("env", each(variable, noun="variable names", unique=True)) or ()
-            )
+            names = _part(table, "params", ("env",)).read("env", each(variable, noun="variable names", unique=True))
+            read = evolve(read, shell_env=names or ())
         case "subagents":
-            _part(table, "params", ("maxDepth",)).need("maxDepth", whole(1), "write how deep, such as 3", when=enabled)
+            read = evolve(read, delegation=_delegation(table, enabled=enabled))
         case "responses-as-code":
             _code(_part(table, "params", ("language", "timeoutSecs", "maxMemoryBytes")), enabled=enabled)
         case _:
             _loose(table)
-    if capability in (*HERE, "subagents", "responses-as-code") and capability != PROJECT_MANAGEMENT:
+    if capability in (*HERE, "responses-as-code") and capability != PROJECT_MANAGEMENT:
         _none_of(table, "features")
     if enabled and capability not in HERE:
         table.at("id").wrong(f"capability {capability!r} is not in this version", "remove it, or write enabled: false")
-    return board, names
+    return read
 
 
 def _part(table: Table, key: str, known: tuple[str, ...], hints: dict[str, str] | None = None) -> Table:
@@ -114,6 +117,13 @@ def _code(params: Table, *, enabled: bool) -> None:
     params.need("language", one_of(LANGUAGES, "languages"), f"write one of {', '.join(LANGUAGES)}", when=enabled)
     params.read("timeoutSecs", number(above=0))
     params.read("maxMemoryBytes", whole(1))
+
+
+def _delegation(table: Table, *, enabled: bool) -> DelegationDraft:
+    params = _part(table, "params", ("maxDepth",))
+    remedy = "write how deep subagents may be nested, such as 3; at 1 a subagent spawns none"
+    depth = params.need("maxDepth", whole(1), remedy, when=enabled)
+    return DelegationDraft(params={} if depth is None else {"maxDepth": depth}, place=params.place)
 
 
 def _board(table: Table, *, enabled: bool) -> BoardDraft:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ggactors.rules.launch_agents import ProfileDraft
+    from ggactors.rules.launch_capabilities import BoardDraft, DelegationDraft
     from ggactors.rules.shape import Place
 
 
@@ -24,6 +25,7 @@ def check_between(drafts: Sequence[ProfileDraft], agents: Place) -> None:
     for draft in drafts:
         _check_roster(draft, known)
         _check_filer(draft)
+        _check_spawner(draft)
         _check_merge_agent(draft, by_id, known)
     _check_run_params(drafts)
 
@@ -92,6 +94,14 @@ def _check_filer(draft: ProfileDraft) -> None:
         )
 
 
+def _check_spawner(draft: ProfileDraft) -> None:
+    if draft.spawns and not draft.scope_listed(Scope.SUBAGENT):
+        draft.place.step("roster").wrong(
+            "this agent can spawn subagents, and its roster lists no subagent",
+            "give a roster entry the scope 'subagent' (an agent may list itself), or switch the capability subagents off",
+        )
+
+
 def _check_merge_agent(draft: ProfileDraft, by_id: dict[str, ProfileDraft], known: tuple[str, ...]) -> None:
     board = draft.capabilities.board
     merger_id = board.params.get("mergeAgentId") if board else None
@@ -117,16 +127,22 @@ def _check_run_params(drafts: Sequence[ProfileDraft]) -> None:
     """Compare what configures the run: the first switched-on profile sets it (P3)."""
     first: dict[str, tuple[str | int, str]] = {}
     for draft in drafts:
-        board = draft.capabilities.board
-        if board is None:
+        board, delegation = draft.capabilities.board, draft.capabilities.delegation
+        if board is not None:
+            remedy = "a run has one board: write the same value on every agent that has it"
+            _compare(RUN_PARAMS, board, first, remedy)
+        if delegation is not None:
+            remedy = "it holds for the whole run: write the same value on every agent that has subagents"
+            _compare(("maxDepth",), delegation, first, remedy)
+
+
+def _compare(
+    keys: tuple[str, ...], written: BoardDraft | DelegationDraft, first: dict[str, tuple[str | int, str]], remedy: str
+) -> None:
+    for key in keys:
+        if key not in written.params:
             continue
-        for key in RUN_PARAMS:
-            if key not in board.params:
-                continue
-            value, place = board.params[key], board.place.step(key)
-            set_value, set_at = first.setdefault(key, (value, place.path))
-            if value != set_value:
-                place.wrong(
-                    f"is {shown(value)}, but {set_at} sets {shown(set_value)} for the run",
-                    "a run has one board: write the same value on every agent that has it",
-                )
+        value, place = written.params[key], written.place.step(key)
+        set_value, set_at = first.setdefault(key, (value, place.path))
+        if value != set_value:
+            place.wrong(f"is {shown(value)}, but {set_at} sets {shown(set_value)} for the run", remedy)

@@ -98,18 +98,17 @@ MISTAKES = [
         "name of an environment",
     ),
     ('agents.lead.capabilities.shell.params.env=["A","A"]', "agents[0].capabilities[1].params.env[1]", "listed twice"),
-    # capabilities of later versions
-    (
-        "agents.lead.capabilities.subagents.enabled=true",
-        "agents[0].capabilities[3].id",
-        "'subagents' is not in this version",
-    ),
+    # subagents, also when they are switched off
     ("agents.lead.capabilities.subagents.params.maxDepth=0", "agents[0].capabilities[3].params.maxDepth", "at least 1"),
+    ("agents.lead.capabilities.subagents.params.maxDepth=2.5", "agents[0].capabilities[3].params.maxDepth", "whole"),
+    ("agents.lead.capabilities.subagents.params.maxDepth=deep", "agents[0].capabilities[3].params.maxDepth", "whole"),
+    ("agents.lead.capabilities.subagents.features.x=1", "agents[0].capabilities[3].features.x", "no keys here"),
     (
         "agents.lead.capabilities.subagents.params.depth=1",
         "agents[0].capabilities[3].params.depth",
         "did you mean 'maxDepth'",
     ),
+    # capabilities of later versions
     *(
         (
             f"agents.critic.capabilities[0].id={later}",

@@ -59,6 +59,70 @@ def test_a_switched_off_board_need_not_be_complete_but_what_it_writes_is_checked
     assert [p.path for p in check_document(document)] == ["agents[2].capabilities[1].params.maxRetries"]
 
 
+SUBAGENTS = "agents.lead.capabilities.subagents"
+"""The lead's capability in the valid document, where it is switched off."""
+
+
+def second_spawner(depth):
+    """Switch the lead's subagents on and give the coder some too."""
+    document = changed(f"{SUBAGENTS}.enabled=true")
+    document["agents"][1]["capabilities"].append({"id": "subagents", "params": {"maxDepth": depth}})
+    document["agents"][1]["roster"] = [{"agent": "coder", "scopes": ["subagent"]}]
+    return document
+
+
+def test_a_switched_on_maximum_depth_holds_for_the_run_P3():
+    crew = crew_from_document(second_spawner(3.0), folder=".")
+    assert crew.max_depth == 3
+    assert isinstance(crew.max_depth, int)
+    assert [profile.id for profile in crew.profiles if "subagents" in profile.capabilities] == ["lead", "coder"]
+
+
+def test_a_second_depth_that_differs_is_refused_at_its_own_place_P3():
+    (problem,) = check_document(second_spawner(2))
+    assert problem.path == "agents[1].capabilities[2].params.maxDepth"
+    assert "agents[0].capabilities[3].params.maxDepth sets 3" in problem.what
+    assert "every agent that has subagents" in problem.remedy
+
+
+def test_a_switched_off_depth_configures_nothing_P3():
+    document = second_spawner(2)
+    document["agents"][0]["capabilities"][3]["enabled"] = False
+    assert crew_from_document(document, folder=".").max_depth == 2
+    document["agents"][1]["capabilities"][2]["enabled"] = False
+    assert crew_from_document(document, folder=".").max_depth is None
+
+
+def test_a_switched_on_one_must_write_its_depth_and_a_switched_off_one_need_not():
+    document = changed(f"{SUBAGENTS}.params={{}}")
+    assert check_document(document) == []
+    document["agents"][0]["capabilities"][3]["enabled"] = True
+    (problem,) = check_document(document)
+    assert (problem.path, problem.what) == ("agents[0].capabilities[3].params.maxDepth", "is missing")
+
+
+def test_a_depth_that_cannot_be_read_is_said_once_and_the_next_one_stands():
+    document = second_spawner(2)
+    document["agents"][0]["capabilities"][3]["params"]["maxDepth"] = 0
+    assert [p.path for p in check_document(document)] == ["agents[0].capabilities[3].params.maxDepth"]
+
+
+def test_who_can_spawn_subagents_must_have_some_on_the_roster():
+    none = 'agents.lead.roster[0].scopes=["implementer"]'
+    assert problems_of(none) == []
+    (problem,) = problems_of(none, f"{SUBAGENTS}.enabled=true")
+    assert problem.path == "agents[0].roster"
+    assert "lists no subagent" in problem.what
+    assert "'subagent'" in problem.remedy
+    assert problems_of(none, f"{SUBAGENTS}.enabled=true", 'agents.lead.tools=["create_issue","send_message"]') == []
+    assert problems_of(none, f"{SUBAGENTS}.enabled=true", 'agents.lead.tools=["create_issue","spawn_subagent"]') != []
+
+
+def test_a_roster_entry_whose_scopes_are_wrong_is_not_also_missed_as_a_subagent():
+    unclear = problems_of('agents.lead.roster[0].scopes=["subagnt"]', f"{SUBAGENTS}.enabled=true")
+    assert [p.path for p in unclear] == ["agents[0].roster[0].scopes[0]"]
+
+
 def test_reviewers_are_needed_only_by_those_who_must_name_them_F1():
     assert problems_of(f"{BOARD}.params.reviewers=true") == []
     alone = (f"{BOARD}.params.reviewers=true", 'agents.lead.roster[1].scopes=["subagent"]')
