@@ -120,6 +120,16 @@ class OwnTool(Protocol):
         """Carry out a call. An exception is shown to the model as a failed call and touches nothing else."""
 
 
+class Delegation(Protocol):
+    """One agent's way to other agents: what its delegation calls come to. A refusal changed nothing."""
+
+    def spawn(self, agent: str, prompt: str) -> str | Refused:
+        """Start a subagent under the profile ``agent`` and give its id; it queues for a slot of its own."""
+
+    def send(self, agent: str, text: str) -> Refused | None:
+        """Leave a text for the agent of that id, to be read before its next turn."""
+
+
 class Workbench(Protocol):
     """The place where one agent's tools act: a root directory, files, a shell. Refusals and the world's faults are answers."""
 

@@ -33,11 +33,12 @@ from ggactors.protocol.board import (
 )
 from ggactors.protocol.values import Code, IssueState, Refused, Scope
 from ggactors.tools.operation import Operation, Param, Shape
+from ggactors.tools.roster import ids, listed
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ggactors.protocol.crew import BoardGrant, Crew, Profile, RosterEntry
+    from ggactors.protocol.crew import BoardGrant, Crew, Profile
     from ggactors.protocol.model import ToolCall
 
 CAPABILITY = "project-management"
@@ -146,10 +147,10 @@ def create_issue(profile: Profile, crew: Crew) -> Operation:
     doc = (
         "File an issue. It is worked on by a fresh agent, in a worktree of its own, as soon as every issue it is blocked by "
         "is done; the texts are all that agent is told, so they must stand on their own. You get the id.\n"
-        f"Agents you can assign:\n{_listed(implementers, crew)}"
+        f"Agents you can assign:\n{listed(implementers, crew)}"
     )
     if reviewers:
-        doc += f"\nAgents that can review{' (name at least one)' if required else ''}:\n{_listed(reviewers, crew)}"
+        doc += f"\nAgents that can review{' (name at least one)' if required else ''}:\n{listed(reviewers, crew)}"
     return Operation(
         id="board.create_issue",
         tool="create_issue",
@@ -160,14 +161,14 @@ def create_issue(profile: Profile, crew: Crew) -> Operation:
             Param(name="in_scope", doc="What belongs to the work.", blank=True),
             Param(name="out_of_scope", doc="What does not.", blank=True),
             Param(name="completion_criteria", doc="How the work is judged done.", blank=True),
-            Param(name="agent", doc="The id of the agent profile that does it.", choices=_ids(implementers)),
+            Param(name="agent", doc="The id of the agent profile that does it.", choices=ids(implementers)),
             Param(
                 name="reviewers",
                 doc="Ids of the profiles that must approve the work, in order.",
                 shape=Shape.TEXTS,
                 required=required,
                 default=(),
-                choices=_ids(reviewers),
+                choices=ids(reviewers),
                 items=1 if required else 0,
             ),
             Param(name="epic_id", doc="The epic it belongs to.", required=False),
@@ -314,17 +315,3 @@ def _fits(shown: dict[str, Any]) -> bool:
 
 def _epic_result(epic: EpicPicture) -> dict[str, Any]:
     return {"id": epic.id, "title": epic.title, "description": epic.description}
-
-
-def _ids(entries: tuple[RosterEntry, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(entry.agent for entry in entries))
-
-
-def _listed(entries: tuple[RosterEntry, ...], crew: Crew) -> str:
-    return "\n".join(f"- {_line(entry, crew)}" for entry in entries) or "- none"
-
-
-def _line(entry: RosterEntry, crew: Crew) -> str:
-    profile = crew.profile(entry.agent)
-    name = f" ({profile.name})" if profile is not None and profile.name != entry.agent else ""
-    return f"{entry.agent}{name}{': ' + entry.description if entry.description else ''}"

@@ -9,10 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ggactors.protocol.crew import PROJECT_MANAGEMENT, SUBAGENTS
 from ggactors.protocol.model import ToolResult, ToolSpec
 from ggactors.protocol.values import Code, Problem, Refused
 from ggactors.tools.board import BOARD_TOOLS, WAIT_FOR_ISSUE, BoardDesk, operations_of
 from ggactors.tools.builtin import FILES, SHELL, WORKBENCH
+from ggactors.tools.delegation import DELEGATION_TOOLS, WAIT_FOR_SUBAGENTS, delegate
+from ggactors.tools.delegation import operations_of as delegation_operations
 from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
 from ggactors.tools.render import MOST, bound, json_text, workbench_text
@@ -20,16 +23,16 @@ from ggactors.tools.render import MOST, bound, json_text, workbench_text
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from ggactors.ports import OwnTool, Workbench
+    from ggactors.ports import Delegation, OwnTool, Workbench
     from ggactors.protocol.board import BoardAnswer, BoardLetter
     from ggactors.protocol.crew import Crew, Profile
     from ggactors.protocol.model import ToolCall
     from ggactors.protocol.workbench import WorkbenchAnswer
     from ggactors.tools.operation import Operation
 
-LATER = ("submit_program", "spawn_subagent", "wait_for_subagents", "send_message")
+LATER = ("submit_program",)
 """Names of the contract that a later version brings; nobody else's tool may take them."""
-BUILT_IN = frozenset({operation.tool for operation in WORKBENCH} | set(BOARD_TOOLS) | set(LATER))
+BUILT_IN = frozenset({*(operation.tool for operation in WORKBENCH), *BOARD_TOOLS, *DELEGATION_TOOLS, *LATER})
 """The names of every tool of the contract, endings excepted."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -62,12 +65,14 @@ def build_toolbox(
     workbench: Workbench | None,
     ask_board: Callable[[BoardLetter], Awaitable[BoardAnswer]] | None,
     crew: Crew,
+    delegation: Delegation | None = None,
     extra: Sequence[OwnTool] = (),
     mask: Mask | None = None,
 ) -> AgentToolbox:
     """Build the toolbox of one agent. Raises ValueError when a tool of ``extra`` cannot be offered.
 
-    Without a workbench there are no file tools and no shell, without ``ask_board`` no board tools (B12).
+    Without a workbench there are no file tools and no shell, without ``ask_board`` no board tools (B12), without
+    ``delegation`` no delegation tools.
     """
     problems = own_tool_problems(extra)
     if problems:
@@ -78,11 +83,15 @@ def build_toolbox(
         operations += (SHELL,) if "shell" in profile.capabilities else ()
     if ask_board is not None:
         operations += operations_of(profile, crew)
+    if delegation is not None:
+        operations += delegation_operations(profile, crew)
     allowed = profile.tools
     offered = [one for one in operations if allowed is None or one.always or one.tool in allowed]
     own = [tool for tool in extra if allowed is None or tool.name in allowed]
     desk = BoardDesk(agent=agent, profile=profile.id, ask=ask_board) if ask_board is not None else None
-    return AgentToolbox(operations=offered, own=own, workbench=workbench, desk=desk, mask=mask or Mask())
+    return AgentToolbox(
+        operations=offered, own=own, workbench=workbench, desk=desk, delegation=delegation, mask=mask or Mask()
+    )
 
 
 class AgentToolbox:
@@ -95,12 +104,14 @@ class AgentToolbox:
         own: Sequence[OwnTool],
         workbench: Workbench | None,
         desk: BoardDesk | None,
+        delegation: Delegation | None = None,
         mask: Mask,
     ) -> None:
         self._operations = {operation.tool: operation for operation in operations}
         self._own = {tool.name: tool for tool in own}
         self._workbench = workbench
         self._desk = desk
+        self._delegation = delegation
         self._mask = mask
         self.specs: tuple[ToolSpec, ...] = (
             *(operation.spec for operation in operations),
@@ -135,13 +146,17 @@ class AgentToolbox:
             await self._workbench.close()
 
     async def _call(self, operation: Operation, args: dict[str, Any]) -> str | Refused:
-        if operation is WAIT_FOR_ISSUE:
+        if operation in (WAIT_FOR_ISSUE, WAIT_FOR_SUBAGENTS):
             # The agent serves waits between turns; a call that reaches this door came from elsewhere.
-            return Refused(code=Code.UNAVAILABLE, message="`wait_for_issue` can only be called in an agent's reply.")
-        if operation.capability == "project-management":
+            return Refused(code=Code.UNAVAILABLE, message=f"`{operation.tool}` can only be called in an agent's reply.")
+        if operation.capability == PROJECT_MANAGEMENT:
             assert self._desk is not None
             answer = await self._desk.call(operation.tool, args)
             return answer if isinstance(answer, Refused) else json_text(self._mask.value(answer))
+        if operation.capability == SUBAGENTS:
+            assert self._delegation is not None
+            told = delegate(self._delegation, operation.tool, args)
+            return told if isinstance(told, Refused) else json_text(told)
         assert self._workbench is not None
         done = await _work(self._workbench, operation.tool, args)
         return done if isinstance(done, Refused) else workbench_text(done, self._mask)

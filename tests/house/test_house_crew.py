@@ -7,10 +7,10 @@ import re
 import pytest
 from house_pages import REFERENCE, first_cells, sections
 
-from ggactors.protocol.crew import CAPABILITIES, BoardGrant, Crew, ModelSpec, Profile
-from ggactors.protocol.values import Code
+from ggactors.protocol.crew import CAPABILITIES, BoardGrant, Crew, ModelSpec, Profile, RosterEntry
+from ggactors.protocol.values import Code, Scope
 from ggactors.rules import launch, launch_agents, launch_limits, launch_models, launch_tools
-from ggactors.tools import board, builtin, endings
+from ggactors.tools import board, builtin, delegation, endings
 
 PAGE = REFERENCE / "crew.md"
 
@@ -34,11 +34,22 @@ def test_every_capability_is_on_the_page():
 
 
 def operations():
-    """List every operation of this version, as a profile with the whole board sees them."""
+    """List every operation of this version, as a profile with the whole board and subagents sees them."""
     lead = Profile(
-        id="lead", name="Lead", model=ModelSpec(key="m", provider="script", name="m.json"), board=BoardGrant()
+        id="lead",
+        name="Lead",
+        model=ModelSpec(key="m", provider="script", name="m.json"),
+        board=BoardGrant(),
+        capabilities=("subagents",),
+        roster=(RosterEntry(agent="lead", scopes=(Scope.SUBAGENT,)),),
     )
-    return [*board.operations_of(lead, Crew(name="crew", profiles=(lead,))), *builtin.WORKBENCH, *endings.ENDINGS]
+    crew = Crew(name="crew", profiles=(lead,))
+    return [
+        *board.operations_of(lead, crew),
+        *builtin.WORKBENCH,
+        *delegation.operations_of(lead, crew),
+        *endings.ENDINGS,
+    ]
 
 
 def documented_tools() -> dict[str, str]:
@@ -48,7 +59,7 @@ def documented_tools() -> dict[str, str]:
 
 
 def test_every_tool_of_this_version_is_on_the_page_and_no_other():
-    later = {"spawn_subagent", "wait_for_subagents", "send_message", "submit_program"}
+    later = {"submit_program"}
     assert sorted(documented_tools()) == sorted(operation.tool for operation in operations())
     assert sorted(documented_tools()) == sorted(set(launch_tools.TOOLS) - later)
 
