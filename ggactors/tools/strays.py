@@ -4,6 +4,8 @@ Law: only processes that a command of ours began are touched: members of its pro
 carries its mark in the environment it was started with; never anything found by its name. On systems without ``/proc`` the
 process group is all that is known. A process that leaves the group, outlives its parents and was given an emptied
 environment cannot be told from a stranger; only a process namespace could contain it.
+
+Looking costs some 30 µs a process, so a look is taken in a thread and shared by all commands that end at about one time.
 """
 
 from __future__ import annotations
@@ -11,12 +13,20 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import trio
+from attrs import define, frozen
+from trio.lowlevel import RunVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 MARK = "GGACTORS_CALL"
 """The environment variable that marks a command's processes. A nested runtime adds its own mark to the one it finds."""
+_PREFIX = MARK.encode() + b"="
 _PROC = "/proc"
 _ROUNDS = 200
 _PAUSE = 0.005
@@ -24,16 +34,20 @@ _FASTEST = 50_000
 """More processes a second than a machine starts."""
 
 
-def kill_group(leader: int) -> None:
-    """Kill a process group at once; forks in progress are caught, since the kernel restarts a fork that finds a signal."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, signal.SIGKILL)
+@frozen
+class Alive:
+    """A living process: its parent, group and session, and the marks it carries."""
+
+    parent: int
+    group: int
+    session: int
+    marks: tuple[bytes, ...]
 
 
 def last_pid() -> int | None:
     """Give the process id handed out last, or None where it cannot be known."""
     try:
-        return int(Path(_PROC, "loadavg").read_text().rsplit(None, 1)[1])
+        return int(_read(f"{_PROC}/loadavg").rsplit(None, 1)[1])
     except (OSError, ValueError, IndexError):
         return None
 
@@ -41,22 +55,18 @@ def last_pid() -> int | None:
 def no_wrap_secs() -> float:
     """Give the seconds in which no machine hands out all its process ids, so that younger processes have later ids."""
     try:
-        return int(Path(_PROC, "sys/kernel/pid_max").read_text()) / _FASTEST
+        return int(_read(f"{_PROC}/sys/kernel/pid_max")) / _FASTEST
     except (OSError, ValueError):
         return 0.0
 
 
-def strays(mark: str, leader: int, since: int | None) -> list[int]:
-    """List the living processes of a command: marked, in its group or session, or descended from such.
-
-    ``since`` is the id handed out last before the command began: only ids handed out later are looked at; None looks at all.
-    """
-    table = _table(since, last_pid())
+def strays(alive: Mapping[int, Alive], mark: str, leader: int) -> list[int]:
+    """List the living processes of a command: marked, in its group or session, or descended from such."""
     coded = mark.encode()
-    found = {pid for pid, (_, group, session) in table.items() if leader in (group, session) or _is_marked(pid, coded)}
-    grown = True
+    found = {pid for pid, one in alive.items() if leader in (one.group, one.session) or coded in one.marks}
+    grown = bool(found)
     while grown:
-        children = {pid for pid, (parent, _, _) in table.items() if parent in found} - found
+        children = {pid for pid, one in alive.items() if one.parent in found} - found
         grown = bool(children)
         found |= children
     return sorted(found - {os.getpid()})
@@ -65,13 +75,14 @@ def strays(mark: str, leader: int, since: int | None) -> list[int]:
 async def end_strays(mark: str, leader: int, since: int | None = None) -> int:
     """Kill a command's group and what else it left until nothing is left; answer how many there were. Shield it.
 
+    ``since`` is the id handed out last before the command began: only ids handed out later are looked at; None looks at all.
     Cancelled: what was found so far is killed.
     """
     ended: set[int] = set()
     for _ in range(_ROUNDS):
         # Looked for before the group is killed: a descendant without the mark is only known while its parents live.
-        found = strays(mark, leader, since)
-        kill_group(leader)
+        found = strays(await _census().take(since), mark, leader)
+        _kill_group(leader)
         if not found:
             break
         for pid in found:
@@ -82,45 +93,100 @@ async def end_strays(mark: str, leader: int, since: int | None = None) -> int:
     return len(ended)
 
 
-def _table(since: int | None, newest: int | None) -> dict[int, tuple[int, int, int]]:
-    """Map each living process with an id handed out after ``since`` to its parent, group and session.
+def _kill_group(leader: int) -> None:
+    """Kill a process group at once; forks in progress are caught, since the kernel restarts a fork that finds a signal."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
-    Zombies are left out: they are dead.
-    """
-    table: dict[int, tuple[int, int, int]] = {}
+
+# ---------------------------------------------------------------- looking
+
+
+@define(eq=False)
+class _Request:
+    since: int | None
+    answer: dict[int, Alive] | None = None
+
+
+class Census:
+    """Looks at the living processes, once for all who asked before the look began."""
+
+    def __init__(self) -> None:
+        self._lock = trio.Lock()
+        self._thread = trio.CapacityLimiter(1)
+        self._asked: list[_Request] = []
+
+    async def take(self, since: int | None) -> dict[int, Alive]:
+        """Map the processes alive at some time after the call, at least those with ids handed out after ``since``."""
+        request = _Request(since)
+        self._asked.append(request)
+        async with self._lock:
+            if request.answer is None:
+                batch, self._asked = {request, *self._asked}, []
+                answer = await trio.to_thread.run_sync(
+                    partial(_look, [one.since for one in batch]), limiter=self._thread
+                )
+                for one in batch:
+                    one.answer = answer
+        assert request.answer is not None
+        return request.answer
+
+
+_CENSUS: RunVar[Census] = RunVar("census")
+
+
+def _census() -> Census:
+    """Give the census of the present trio run, made at its first use."""
     try:
-        names = os.listdir(_PROC)  # noqa: PTH208 - names alone; hundreds of path objects a call would cost more than the scan
+        return _CENSUS.get()
+    except LookupError:
+        census = Census()
+        _CENSUS.set(census)
+        return census
+
+
+def _look(sinces: list[int | None]) -> dict[int, Alive]:
+    """Read what ``/proc`` says of the processes with ids after the earliest of ``sinces``. Zombies are left out: they are dead."""
+    alive: dict[int, Alive] = {}
+    after = _earliest(sinces, last_pid())
+    try:
+        names = os.listdir(_PROC)  # noqa: PTH208 - names alone; hundreds of path objects a look would cost more than the look
     except OSError:
-        return table
+        return alive
     for name in names:
-        if not name.isdigit() or not _later(int(name), since, newest):
+        if not name.isdigit() or int(name) <= after:
             continue
         with suppress(OSError, ValueError, IndexError):
             # The name in parentheses may hold anything, so the fields are counted from its end.
             state, parent, group, session = _read(f"{_PROC}/{name}/stat").rpartition(b")")[2].split()[:4]
             if state not in (b"Z", b"X"):
-                table[int(name)] = (int(parent), int(group), int(session))
-    return table
+                alive[int(name)] = Alive(int(parent), int(group), int(session), _marks(name))
+    return alive
 
 
-def _later(pid: int, since: int | None, newest: int | None) -> bool:
-    """Tell whether an id was handed out after ``since``; ids go round at their end."""
-    if since is None or newest is None:
-        return True
-    return pid > since if newest >= since else pid > since or pid <= newest
+def _earliest(sinces: list[int | None], newest: int | None) -> int:
+    """Give the id after which to look; 0, which looks at all, where one is unknown or ids have gone round since."""
+    known = [since for since in sinces if since is not None]
+    if newest is None or len(known) < len(sinces) or any(since > newest for since in known):
+        return 0
+    return min(known, default=0)
 
 
-def _is_marked(pid: int, mark: bytes) -> bool:
+def _marks(name: str) -> tuple[bytes, ...]:
     try:
-        environ = _read(f"{_PROC}/{pid}/environ")
+        environ = _read(f"{_PROC}/{name}/environ")
     except OSError:
-        return False
-    prefix = MARK.encode() + b"="
-    return mark in environ and any(
-        mark in entry[len(prefix) :].split(b":") for entry in environ.split(b"\0") if entry.startswith(prefix)
+        return ()  # another user's, so none of ours
+    if _PREFIX not in environ:
+        return ()
+    return tuple(
+        mark
+        for entry in environ.split(b"\0")
+        if entry.startswith(_PREFIX)
+        for mark in entry.removeprefix(_PREFIX).split(b":")
     )
 
 
 def _read(path: str) -> bytes:
-    with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - as above
+    with Path(path).open("rb", buffering=0) as file:
         return file.read()

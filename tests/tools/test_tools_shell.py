@@ -268,11 +268,49 @@ async def test_closing_in_a_cancelled_scope_removes_it_all_the_same(root, bench)
 # ---------------------------------------------------------------- finding strays
 
 
-def test_ids_that_went_round_are_still_told_apart():
-    later = strays._later
-    assert [later(pid, 100, 200) for pid in (50, 100, 150)] == [False, False, True]
-    assert [later(pid, 30_000, 500) for pid in (400, 600, 31_000)] == [True, False, True]
-    assert later(5, None, 10)
+def test_only_later_ids_are_looked_at_unless_ids_went_round():
+    assert strays._earliest([100, 150], 200) == 100
+    assert strays._earliest([100, None], 200) == 0
+    assert strays._earliest([100, 30_000], 500) == 0
+    assert strays._earliest([100], None) == 0
+
+
+async def test_one_look_serves_all_who_asked_before_it_began(monkeypatch):
+    looks: list[list[int | None]] = []
+    real = strays._look
+
+    def counted(sinces: list[int | None]) -> dict[int, strays.Alive]:
+        looks.append(sinces)
+        return real(sinces)
+
+    monkeypatch.setattr(strays, "_look", counted)
+    census = strays.Census()
+    seen: list[bool] = []
+
+    async def ask() -> None:
+        seen.append(os.getpid() in await census.take(None))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(20):
+            nursery.start_soon(ask)
+    assert seen == [True] * 20
+    assert len(looks) <= 2
+
+
+def test_a_commands_processes_are_its_marked_ones_its_groups_and_all_their_descendants():
+    def one(parent: int, group: int = 1, session: int = 1, *marks: bytes) -> strays.Alive:
+        return strays.Alive(parent, group, session, marks)
+
+    alive = {
+        50: one(1),
+        60: one(50, 60, 60),
+        61: one(60, 61, 60),
+        62: one(1, 62, 62, b"outer", b"m.1"),
+        63: one(62, 63, 63),
+        64: one(63, 64, 64),
+        65: one(1, 65, 65, b"m.11"),
+    }
+    assert strays.strays(alive, "m.1", 60) == [60, 61, 62, 63, 64]
 
 
 async def test_an_outer_runtimes_mark_is_kept_so_that_it_can_end_us(root):
