@@ -8,9 +8,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from attrs import fields
-from trio.lowlevel import Abort, checkpoint, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import Abort, checkpoint, current_task, wait_task_rescheduled
 
 from ggactors.protocol.events import Header
+from ggactors.runtime.wake import NOTHING, reschedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,7 +183,7 @@ class Subscription:
     def _wake(self) -> None:
         reader, self._reader = self._reader, None
         if reader is not None:
-            reschedule(reader)
+            reschedule(reader, NOTHING)
 
 
 _getters: dict[type[Any], tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}

@@ -10,7 +10,9 @@ from collections import OrderedDict
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import Abort, current_task, wait_task_rescheduled
+
+from ggactors.runtime.wake import NOTHING, reschedule
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -119,4 +121,4 @@ class FairLock:
                 self._alone = True
             else:
                 self._sharers += 1
-            reschedule(task)
+            reschedule(task, NOTHING)

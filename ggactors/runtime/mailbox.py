@@ -12,7 +12,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from trio.lowlevel import Abort, checkpoint, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import Abort, checkpoint, current_task, wait_task_rescheduled
+
+from ggactors.runtime.wake import NOTHING, reschedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,7 +128,7 @@ class Asked(Envelope[L, A]):
         if asker is not None:
             self.reply = inbox.codec.pack_answer(answer)
             self._asker = None
-            reschedule(asker)
+            reschedule(asker, NOTHING)
         self._inbox = None
         if inbox.unanswered is not None:
             inbox.unanswered.discard(self)
@@ -135,7 +137,7 @@ class Asked(Envelope[L, A]):
         """Tell the asker that there will be no answer."""
         asker, self._asker = self._asker, None
         if asker is not None:
-            reschedule(asker)
+            reschedule(asker, NOTHING)
 
     def forget(self, _: RaiseCancelT) -> Abort:
         """Let the asker go: it was cancelled. The letter stays where it is, its answer will reach nobody."""
@@ -187,23 +189,29 @@ class Inbox(Generic[L, A]):
         Yields only when it waits, and once every few dozen letters. Raises WireError when the letter cannot be read (it is
         dropped then, and its asker told) and RuntimeError when another task is receiving.
         """
-        if self._soon or self._later:
-            await self._breathe()
-        else:
-            await self._arrival()
-        return self._open(self._next())
+        if not self._later and not self._soon:
+            await wait_task_rescheduled(self._park())
+        elif self._out_of_breath():
+            await checkpoint()
+        soon = self._soon
+        if not soon:
+            soon = self._later
+            if len(soon) > 1:
+                soon.reverse()
+                self._soon, self._later = soon, self._soon
+        return self._open(soon.pop())
 
     async def drain(self) -> list[Envelope[L, A]]:
         """Take every letter there is, oldest first, waiting for one if there is none. Cancelled: no letter was taken."""
-        if self._soon or self._later:
-            await self._breathe()
-        else:
-            await self._arrival()
+        if not self._later and not self._soon:
+            await wait_task_rescheduled(self._park())
+        elif self._out_of_breath():
+            await checkpoint()
         return self.drain_nowait()
 
     def drain_nowait(self) -> list[Envelope[L, A]]:
         """Take every letter there is, oldest first; an empty list when there is none."""
-        items = self._soon[::-1] + self._later
+        items = self._soon[::-1] + self._later if self._soon else self._later
         self._soon, self._later = [], []
         taken: list[Envelope[L, A]] = []
         try:
@@ -216,33 +224,21 @@ class Inbox(Generic[L, A]):
             raise
         return taken
 
-    async def _arrival(self) -> None:
+    def _park(self) -> Callable[[RaiseCancelT], Abort]:
+        """Put the current task down as the receiver, and give what takes it back."""
         if self._receiver is not None:
-            raise RuntimeError(f"two tasks receive from the mailbox of {self.name}")
+            raise RuntimeError(f"two tasks receive from the mailbox of {self.name!r}")
         self._streak = 0
         self._receiver = current_task()
-        await wait_task_rescheduled(self._leave)
+        return self._leave
 
     def _leave(self, _: RaiseCancelT) -> Abort:
         self._receiver = None
         return Abort.SUCCEEDED
 
-    async def _breathe(self) -> None:
-        self._streak += 1
-        if self._streak >= _BREATH:
-            self._streak = 0
-            await checkpoint()
-
-    def _next(self) -> bytes | Asked[L, A]:
-        soon = self._soon
-        if not soon:
-            later = self._later
-            if len(later) == 1:
-                return later.pop()
-            later.reverse()
-            self._soon, self._later = later, soon
-            soon = later
-        return soon.pop()
+    def _out_of_breath(self) -> bool:
+        self._streak = (self._streak + 1) % _BREATH
+        return not self._streak
 
     def _open(self, item: bytes | Asked[L, A]) -> Envelope[L, A]:
         if not isinstance(item, Asked):
@@ -265,7 +261,7 @@ class Inbox(Generic[L, A]):
         receiver = self._receiver
         if receiver is not None:
             self._receiver = None
-            reschedule(receiver)
+            reschedule(receiver, NOTHING)
         elif len(self._later) == self._high:
             self._high = 0  # said once
             if self._post.on_high_water is not None:

@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Self
 
-from trio.lowlevel import Abort, current_task, reschedule, wait_task_rescheduled
+from trio.lowlevel import Abort, current_task, wait_task_rescheduled
+
+from ggactors.runtime.wake import NOTHING, reschedule
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,7 +148,7 @@ class SlotPool:
         seat, task = queue.popitem(last=False)
         seat._queue = None
         seat.holds = True
-        reschedule(task)
+        reschedule(task, NOTHING)
 
     def _changed(self) -> None:
         if self._on_change is not None:
