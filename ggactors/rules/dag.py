@@ -212,8 +212,7 @@ class Dag:
 
 def _discard(edges: dict[int, dict[int, int]], end: int, other: int) -> None:
     """Drop one edge from a map of edges, and the map of its end once that is empty."""
-    ends = edges.get(end)
-    if ends is not None:
-        ends.pop(other, None)
-        if not ends:
-            del edges[end]
+    ends = edges[end]
+    del ends[other]
+    if not ends:
+        del edges[end]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggactors.rules.dag import Dag
@@ -35,7 +35,10 @@ class Everything:
         return False
 
 
+BLOCK = st.tuples(st.just("block"), st.sampled_from(KEYS), st.lists(st.sampled_from(KEYS), min_size=1, max_size=3))
 STEP = st.one_of(
+    BLOCK,
+    BLOCK,
     st.tuples(st.just("add"), st.sampled_from(KEYS), st.lists(st.sampled_from(KEYS), max_size=3)),
     st.tuples(st.just("block"), st.sampled_from(KEYS), st.lists(st.sampled_from(KEYS), max_size=4)),
     st.tuples(st.just("wait"), st.sampled_from(KEYS), st.lists(st.sampled_from(KEYS), min_size=1, max_size=1)),
@@ -69,10 +72,11 @@ def check_same(dag, model):
             assert positions[other] < positions[key], "the order does not hold"
 
 
-@given(st.lists(STEP, max_size=40))
-def test_the_graph_agrees_with_one_that_searches_everything_B4_Q7(steps):
+@settings(max_examples=250, deadline=None)
+@given(st.integers(min_value=0, max_value=len(KEYS)), st.lists(STEP, max_size=40))
+def test_the_graph_agrees_with_one_that_searches_everything_B4_Q7(there, steps):
     dag, model = Dag(), Everything()
-    for what, key, others in steps:
+    for what, key, others in [*(("add", key, ()) for key in KEYS[:there]), *steps]:
         known = [other for other in others if other in model.keys and (other != key or what != "add")]
         if what == "add" and key not in model.keys:
             dag.add(key, known)
@@ -143,3 +147,36 @@ def test_a_circle_is_named_by_its_shortest_way():
     assert dag.set_blockers("A", ["D"]) == ("A", "D", "A")
     assert dag.set_blockers("A", ["C"]) == ("A", "C", "B", "A")
     assert dag.set_blockers("A", ["A"]) == ("A", "A")
+
+
+def test_a_wait_is_an_edge_until_it_is_dropped_as_often_as_it_was_laid_Q7():
+    dag = Dag()
+    dag.add("A")
+    dag.add("B", ["A"])
+    assert dag.add_wait("A", "B") == ("A", "B", "A")
+    assert not dag.waits("A", "B")
+    dag.add("C")
+    assert dag.add_wait("A", "C") is None
+    assert dag.add_wait("A", "C") is None
+    assert dag.set_blockers("C", ["B"]) == ("C", "B", "A", "C")
+    dag.drop_wait("A", "C")
+    assert dag.circle("C", ["B"]) == ("C", "B", "A", "C")
+    dag.drop_wait("A", "C")
+    dag.drop_wait("A", "C")
+    dag.drop_wait("A", "gone")
+    assert dag.set_blockers("C", ["B"]) is None
+
+
+def test_a_removed_node_takes_its_waits_on_both_sides_with_it():
+    dag = Dag()
+    for key in ("A", "B", "C"):
+        dag.add(key)
+    assert dag.add_wait("A", "B") is None
+    assert dag.add_wait("B", "C") is None
+    assert dag.wait_circle("C", "A") == ("C", "A", "B", "C")
+    assert dag.remove("B") == ()
+    dag.drop_wait("A", "B")
+    assert dag.set_blockers("C", ["A"]) is None
+    dag.add("B", ["C"])
+    assert not dag.waits("A", "B")
+    assert dag.set_blockers("A", ["B"]) == ("A", "B", "C", "A")

@@ -564,6 +564,19 @@ def test_waits_of_an_agent_that_ended_are_forgotten_with_their_edges_Q7():
     play.check_replay()
 
 
+def test_an_agent_that_hands_back_or_cannot_be_dispatched_waits_for_nothing_any_more_Q7():
+    play = Play()
+    for _ in range(3):
+        play.file()
+    first, second = play.start("ISSUE-1"), play.start("ISSUE-2")
+    play.wait("ISSUE-3", by=first, works_for="ISSUE-1")
+    play.wait("ISSUE-3", by=second, works_for="ISSUE-2")
+    play.hand_back("ISSUE-1", first)
+    play.send(FailDispatch(issue="ISSUE-2", reason="its worktree is gone"))
+    assert play.send(AskOutlook()).waiting == 0
+    assert play.block("ISSUE-3", "ISSUE-1").blocked_by == ("ISSUE-1",)
+
+
 def test_reading_a_wait_that_never_began_reads_the_board_and_makes_no_fact():
     play = Play()
     play.finish(play.file())
