@@ -140,6 +140,20 @@ class LimitExceeded(Header):
 
 
 @frozen(kw_only=True)
+class Hook(Header):
+    """A hook was run: ``passed``, ``blocked``, ``message`` or ``failed`` (G2). ``exit_code`` is None where none ended by itself."""
+
+    type: ClassVar[str] = "hook"
+
+    event: str
+    name: str
+    outcome: str
+    reason: str | None = None
+    exit_code: int | None = None
+    duration_ms: int
+
+
+@frozen(kw_only=True)
 class BoardChanged(Header):
     """The board changed; ``epic`` or ``issue`` is the whole object."""
 
@@ -270,6 +284,7 @@ Event = (
     | TurnOutcome
     | UsageSpent
     | LimitExceeded
+    | Hook
     | BoardChanged
     | BoardStalled
     | IssueReview

@@ -151,7 +151,7 @@ class RunView:
                 self._agent(event).doing = event.tool
             case events.ToolAnswered():
                 self._agent(event).doing = None
-            case events.AssistantMessage():
+            case events.AssistantMessage() | events.Hook():
                 pass
             case events.RetryWait():
                 why = f"answered {event.status}" if event.status is not None else "could not be reached"

@@ -56,6 +56,9 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
         case events.RetryWait():
             agent = view.agents_by_id.get(event.agent or "")
             return f"{who}: {one_line(agent.doing or '') if agent else 'waits'} (try {event.attempt})"
+        case events.Hook():
+            blocked = f"{who}: {one_line(event.name)} held back at {one_line(event.event)}"
+            return f"{blocked}: {one_line(event.reason or '')}" if event.outcome == "blocked" else None
         case events.Log():
             quiet = event.level in QUIET_LEVELS and not verbose
             return None if quiet else f"{one_line(event.level)}: {safe(event.message)}"
@@ -166,6 +169,9 @@ def tell(event: events.Event, look: Look) -> list[str]:
             return wrapped(limit_text(event.limit, event.threshold, event.observed, event.window), look, indent=2)
         case events.RetryWait():
             return [f"  waits {event.wait_secs:g} s for {one_line(event.model)}, try {event.attempt}"]
+        case events.Hook():
+            said = f"{event.event}: {event.name} {event.outcome}{f': {event.reason}' if event.reason else ''}"
+            return wrapped(_shortened(said), look, indent=2)
         case events.Log():
             return wrapped(f"{event.level}: {event.message}", look, indent=2)
         case events.UsageSpent() | events.BoardChanged() | events.BoardStalled() | events.IssueReview():

@@ -25,6 +25,7 @@ PUBLISHED = {
     "tool_result": "callId ok code output",
     "turn_outcome": "outcome errorType consecutiveErrors turns",
     "usage": "profile model input cachedInput output reasoning cost",
+    "hook": "event name outcome reason exitCode durationMs",
     "limit_exceeded": "limit threshold observed turns window",
     "board_changed": "op epic issue by",
     "board_stalled": "issue blocker",

@@ -38,6 +38,7 @@ PROMISED = {
     "issue_review": "issue round verdict reviewer approvals items commit emptyChange reason",
     "worktree_merged": "issue branch merged commit conflicts mergeAgent oneSided emptyChange reason savedRef",
     "checkout_moved": "from to held reason",
+    "hook": "event name outcome reason exitCode durationMs",
     "retry_wait": "model status waitSecs attempt",
     "log": "level message",
     "session_summary": "status exitCode summary verified turns errors usage cost limitHit issues stalled agents landed",

@@ -322,3 +322,18 @@ def test_spend_counts_usage_once():
     view = RunView()
     view.apply(usage("a", 1, 2, 0.25))
     assert view.spend.tokens == 3
+
+
+def test_a_blocked_hook_makes_a_headline_and_every_hook_a_line_of_its_agents_story_G1():
+    def ran(outcome: str, reason: str | None) -> events.Hook:
+        return events.Hook(
+            agent="A-1.0i", event="agent-stop", name="tests", outcome=outcome, reason=reason, exit_code=1, duration_ms=7
+        )
+
+    assert headline(ran("passed", None), RunView()) is None
+    assert headline(ran("blocked", "2 failed\x1b[31m"), RunView()) == "A-1.0i: tests held back at agent-stop: 2 failed"
+    (line,) = tell(ran("passed", None), Look())
+    assert line.strip() == "agent-stop: tests passed"
+    told = "\n".join(tell(ran("blocked", "2 failed\x1b[31m"), Look()))
+    assert "agent-stop: tests blocked: 2 failed" in told
+    assert "\x1b" not in told
