@@ -25,9 +25,10 @@ _MEMORY = 2 << 30
 
 
 def glob_pattern(glob: str) -> str:
-    """Translate a glob to a pattern for a whole relative path: ``*`` and ``?`` stop at ``/``, ``**`` does not, ``{a,b}`` chooses.
+    """Translate a glob to a pattern for a whole relative path: ``*`` and ``?`` stop at ``/``, ``{a,b}`` chooses.
 
-    A glob without ``/`` is matched against the last name alone, one that begins with ``/`` from the searched folder.
+    ``**`` in the place of a whole name stands for any number of folders. A glob without ``/`` is matched against the last
+    name alone.
     """
     if "/" not in glob:
         glob = f"**/{glob}"
@@ -39,13 +40,13 @@ def _translate(glob: str) -> str:
     at, depth = 0, 0
     while at < len(glob):
         char = glob[at]
-        if glob.startswith("**/", at):
-            out.append("(?:[^/]+/)*")
-            at += 3
-            continue
-        if glob.startswith("**", at):
-            out.append(".*")
-            at += 2
+        if char == "*":
+            end = at + len(glob[at:]) - len(glob[at:].lstrip("*"))
+            # Two stars cross folders only where they are a whole name.
+            whole = end - at == 2 and glob[at - 1 : at] in ("", *"/{,") and glob[end : end + 1] in ("", *"/},")
+            below = whole and glob.startswith("/", end)
+            out.append("(?:[^/]+/)*" if below else ".*" if whole else "[^/]*")
+            at = end + below
             continue
         end = glob.find("]", at + 2) if char == "[" else -1
         if end > 0:
@@ -62,7 +63,7 @@ def _translate(glob: str) -> str:
         elif char == "," and depth:
             out.append("|")
         else:
-            out.append({"*": "[^/]*", "?": "[^/]"}.get(char) or re.escape(char))
+            out.append("[^/]" if char == "?" else re.escape(char))
         at += 1
     return "".join(out) + ")" * depth
 

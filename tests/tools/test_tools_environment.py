@@ -56,7 +56,10 @@ def test_an_outer_runtimes_mark_is_passed_on():
 
 
 def test_a_ceiling_keeps_git_from_looking_further_up():
-    assert agent_environment("a", toolskit.profile(), SOURCE, ceiling="/work")["GIT_CEILING_DIRECTORIES"] == "/work"
+    assert (
+        agent_environment("a", toolskit.profile(), SOURCE, ceiling="/srv/tree")["GIT_CEILING_DIRECTORIES"]
+        == "/srv/tree"
+    )
 
 
 @pytest.fixture

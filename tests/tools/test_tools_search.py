@@ -79,6 +79,8 @@ async def test_a_path_narrows_the_search_to_a_directory_or_a_file(bench):
         ("*.{py,js}", {"a.py", "src/b.py", "src/deep/c.js"}),
         ("src/*", {"src/b.py"}),
         ("src/**", {"src/b.py", "src/deep/c.js"}),
+        ("**", {"a.py", "src/b.py", "src/deep/c.js"}),
+        ("s**/b.py", {"src/b.py"}),
         ("**/deep/*.js", {"src/deep/c.js"}),
         ("/a.py", {"a.py"}),
         ("[!a].py", {"src/b.py"}),
