@@ -19,6 +19,7 @@ from ggactors.actors.switch import WindDown
 from ggactors.actors.turn import Turn
 from ggactors.ports import JournalBroken, ModelFault, RepositoryBroken
 from ggactors.protocol.agent import AgentEnded, AgentSpawned, Say, Stop, Wake
+from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
 from ggactors.protocol.events import LimitExceeded, RetryWait, TurnOutcome, UsageSpent
@@ -50,6 +51,10 @@ CLOSING_SECS = 5
 """How long a cancelled agent's tools may take to end their processes."""
 
 
+def _all_children(_: ToolCall) -> None:
+    return None
+
+
 def _no_guide(_: ToolCall) -> str | None:
     return None
 
@@ -68,12 +73,15 @@ class AgentActor:
     desk: Desk
     system: str
     parse_wait: Callable[[ToolCall], str | Refused]
+    parse_children: Callable[[ToolCall], tuple[str, ...] | Refused | None] = _all_children
     guide: Callable[[ToolCall], str | None] = _no_guide
     """Gives what the repository says about working where a call works, the first time (AGENTS.md)."""
     begun: bool = True
     tally: Tally = field(factory=Tally)
     heard: list[Say] = field(factory=list)
     limit: Breach | None = None
+    waits_open: bool = False
+    """Whether the board still holds waits of this agent that were not read."""
     _inbox: Inbox[AgentLetter, None] | None = None
     _talk: Conversation = field(init=False)
 
@@ -135,7 +143,7 @@ class AgentActor:
         self._talk.user(self.order.brief)
         try:
             if not self.seat.holds:
-                with self.desk.switch.interruptible():
+                with self.desk.switch.interruptible(self.id):
                     await self.seat.take(begun=self.begun)
             self._state(AgentState.RUNNING)
             while True:
@@ -146,8 +154,14 @@ class AgentActor:
             return self._stopped()
 
     async def _leave(self, end: SessionEnd) -> None:
-        """Close the tools, carry the work away, say so, and only then hand the seat on (contract section 4)."""
+        """Wait for the subagents' ends, close the tools, carry the work away, say so, and only then hand the seat on."""
+        self.desk.family.leaving(self.id)
+        while self.desk.family.living_children(self.id):
+            self.seat.give_back()
+            await self.next_letter()
         await self.toolbox.close()
+        if self.waits_open and self.desk.board is not None:
+            await self.desk.board.ask(DropWaits(by=self.id))
         if not self.seat.holds and self.station.tree is not None:
             await self.station.tree.take_shared()
             shared = True
@@ -187,7 +201,7 @@ class AgentActor:
         for said in self.heard:
             self._talk.operator(said.text, said.sender)
         self.heard.clear()
-        if self.desk.switch.status is not None:
+        if self.desk.switch.stops(self.id):
             return self._stopped()
         breach = self._breach()
         return None if breach is None else self._breached(breach)
@@ -210,7 +224,8 @@ class AgentActor:
         breach = self._breach()
         if breach is not None and breach.status is status and is_run_wide(breach.limit):
             return self._breached(breach)
-        return SessionEnd(status=status, summary=self.desk.switch.reason, parked=True)
+        reason = self.desk.switch.reason or "the agent it worked for has ended"
+        return SessionEnd(status=status, summary=reason, parked=True)
 
     def _breached(self, breach: Breach) -> SessionEnd:
         self.limit = breach
@@ -314,7 +329,7 @@ class AgentActor:
             case Verdict.SPENT:
                 return None
             case Verdict.WAIT:
-                with self.desk.switch.interruptible():
+                with self.desk.switch.interruptible(self.id):
                     return await self.desk.spending.reserve(bound)
 
     async def _faulted(self, fault: ModelFault, attempt: int) -> SessionEnd | None:
@@ -330,7 +345,7 @@ class AgentActor:
         self.desk.emit(
             RetryWait(agent=self.id, model=self.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
         )
-        with self.desk.switch.interruptible():
+        with self.desk.switch.interruptible(self.id):
             await trio.sleep(wait)
         breach = self._breach()
         return None if breach is None else self._breached(breach)
@@ -341,7 +356,7 @@ class AgentActor:
         """Give the slot back, wait, take a slot again (S3). A stop raises WindDown, and then no slot is held."""
         self._state(AgentState.WAITING, waiting_on=waiting_on)
         self.seat.give_back()
-        with self.desk.switch.interruptible():
+        with self.desk.switch.interruptible(self.id):
             await wait()
             await self.seat.take(begun=True)
         self._state(AgentState.RUNNING)

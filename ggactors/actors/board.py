@@ -15,9 +15,9 @@ from ggactors.protocol.board import (
     BoardFact,
     EpicCreated,
     EpicRemoved,
-    IssueHandedBack,
     IssueRevised,
     IssueStarted,
+    ReviewerAssigned,
     WaitBegan,
     WaitEnded,
 )
@@ -39,7 +39,7 @@ STREAM = "board"
 FACTS: Tagged[BoardFact] = Tagged(BoardFact)
 """What the journal holds of the board."""
 
-_QUIET = (EpicCreated, EpicRemoved, IssueRevised, IssueStarted, IssueHandedBack, WaitBegan, WaitEnded)
+_QUIET = (EpicCreated, EpicRemoved, IssueRevised, IssueStarted, ReviewerAssigned, WaitBegan, WaitEnded)
 """Facts after which nothing more can be dispatched or merged than before, nor is there less left to do."""
 
 
@@ -99,7 +99,7 @@ class BoardActor:
             batch.entries.append(FACTS.pack(fact))
             change = rules.apply(self._board, fact)
             batch.changes.append(change)
-            events.extend(events_of(self._board, change))
+            events.extend(events_of(self._board, change, self._charter.names))
         batch.releases.append((events, envelope, decision.answer))
 
     def _release(self, batch: _Batch) -> None:

@@ -11,6 +11,7 @@ from ggactors.actors.switch import Switch  # noqa: TC001 - attrs reads it
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ggactors.actors.family import Family
     from ggactors.actors.spending import SpendGate
     from ggactors.ports import Journal
     from ggactors.protocol.agent import Ending
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from ggactors.protocol.run import AgentGone
     from ggactors.protocol.values import Refused, Status
     from ggactors.runtime.ref import Ref
+
+
+class CannotDispatch(Exception):  # noqa: N818
+    """An agent cannot be made at all: undeclared profile, model that does not resolve (D7)."""
 
 
 class Endings(Protocol):
@@ -46,6 +51,7 @@ class Desk:
     jitter: Callable[[], float]
     started: float
     switch: Switch
+    family: Family
     spending: SpendGate
     gone: Callable[[AgentGone], None]
     """Tells the run that an agent is gone; from then on it does not count as living."""

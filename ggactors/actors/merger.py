@@ -1,25 +1,31 @@
 """The merger: brings accepted work into main, one merge at a time, in the order of acceptance (M1).
 
-Law: the board says what is next; main is held alone while a merge runs (M6); the board hears of it only once main holds the work
-(M5). Cancelled: a merge that began in the repository is completed there first, the board may not have heard of it.
+Law: the board says what is next; main is held alone while a merge runs, with its agent's whole life (M6); the board hears of it
+only once main holds the work (M5). One merge attempt per acceptance; what cannot be concluded is aborted, main as it was (M4).
+Cancelled: a step that began in the repository is completed there first, the board may not have heard of it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import define
+from attrs import define, frozen
 
+from ggactors.actors.desk import CannotDispatch
 from ggactors.ports import RepositoryBroken
-from ggactors.protocol.board import MergeJob, NextMerge, SettleMerge
+from ggactors.protocol.agent import AgentOrder
+from ggactors.protocol.board import MergeAgentAssigned, MergeJob, NextMerge, ParkMerge, SettleMerge, StartMergeAgent
 from ggactors.protocol.events import Log, WorktreeMerged
-from ggactors.protocol.git import Merged, MergeFailed, SealBlocked, Signature
-from ggactors.rules.briefs import main_message, merge_message
+from ggactors.protocol.git import ConflictLeft, Merged, MergeFailed, Resolved, SealBlocked, Signature
+from ggactors.protocol.run import MergeAgentGone, Nudge
+from ggactors.protocol.values import Kind, Role
+from ggactors.rules.briefs import main_message, merge_brief, merge_message
 from ggactors.runtime.mailbox import ActorGone
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from ggactors.actors.switch import Switch
     from ggactors.ports import Repository
     from ggactors.protocol.board import BoardAnswer, BoardLetter
     from ggactors.protocol.events import Event
@@ -29,15 +35,28 @@ if TYPE_CHECKING:
     from ggactors.runtime.ref import Ref
 
 
+@frozen(kw_only=True)
+class _Account:
+    """What a merge came to, for the event. ``outcome`` None: it is left for a later segment."""
+
+    outcome: Merged | MergeFailed | None
+    conflicts: tuple[str, ...] = ()
+    merge_agent: str | None = None
+    one_sided: bool = False
+
+
 @define(kw_only=True)
 class MergerActor:
-    """The actor. ``landed`` is called after each merge when the run lands each of them (W10)."""
+    """The actor. ``landed`` is called after each merge when the run lands each of them (W10); ``spawn`` makes the merge agent."""
 
     board: Ref[BoardLetter, BoardAnswer]
     repository: Repository
     tree: FairLock
     emit: Callable[[Event], None]
+    switch: Switch
     main_agent: str
+    merge_profile: str
+    spawn: Callable[[AgentOrder], None]
     landed: Callable[[], Awaitable[None]] | None = None
 
     async def run(self, inbox: Inbox[MergerLetter, None]) -> None:
@@ -45,23 +64,36 @@ class MergerActor:
         try:
             while True:
                 while isinstance(job := await self.board.ask(NextMerge()), MergeJob):
-                    await self._merge(job)
+                    await self._merge(job, inbox)
                 await inbox.drain()
         except ActorGone:
             return
 
-    async def _merge(self, job: MergeJob) -> None:
+    async def _merge(self, job: MergeJob, inbox: Inbox[MergerLetter, None]) -> None:
         """Merge one issue, tell the board, tear the worktree down, say so."""
         branch = self.repository.branch_of(job.issue)
         async with self.tree.alone():
-            outcome = await self._into_main(job)
-        merged = isinstance(outcome, Merged)
-        reason = None if isinstance(outcome, Merged) else _reason(outcome)
-        await self.board.ask(
-            SettleMerge(issue=job.issue, commit=outcome.commit if isinstance(outcome, Merged) else None, reason=reason)
-        )
+            account = await self._into_main(job, branch or "", inbox)
+        match account.outcome:
+            case None:
+                await self.board.ask(ParkMerge(issue=job.issue))
+                return
+            case Merged(commit=commit):
+                await self.board.ask(SettleMerge(issue=job.issue, commit=commit))
+                await self._say(job, branch, account, commit=commit, reason=None)
+                if self.landed is not None:
+                    await self.landed()
+            case MergeFailed() as failed:
+                reason = _reason(failed)
+                await self.board.ask(SettleMerge(issue=job.issue, commit=None, reason=reason))
+                await self._say(job, branch, account, commit=None, reason=reason)
+
+    async def _say(
+        self, job: MergeJob, branch: str | None, account: _Account, *, commit: str | None, reason: str | None
+    ) -> None:
+        """Tear the worktree down, saving what is not in main, and emit the one event of the reconciliation (W5, W6)."""
         try:
-            saved = await self.repository.discard(job.issue, accepted=merged)
+            saved = await self.repository.discard(job.issue, accepted=commit is not None)
         except RepositoryBroken as error:
             saved = None
             self.emit(Log(level="warning", message=f"{job.issue}: its worktree could not be removed: {error}"))
@@ -69,32 +101,100 @@ class MergerActor:
             WorktreeMerged(
                 issue=job.issue,
                 branch=branch,
-                merged=merged,
-                commit=outcome.commit if isinstance(outcome, Merged) else None,
-                conflicts=() if isinstance(outcome, Merged) else outcome.conflicts,
-                one_sided=False,
+                merged=commit is not None,
+                commit=commit,
+                conflicts=account.conflicts,
+                merge_agent=account.merge_agent,
+                one_sided=account.one_sided,
                 empty_change=job.empty_change,
                 reason=reason,
                 saved_ref=saved,
             )
         )
-        if merged and self.landed is not None:
-            await self.landed()
 
-    async def _into_main(self, job: MergeJob) -> Merged | MergeFailed:
+    async def _into_main(self, job: MergeJob, branch: str, inbox: Inbox[MergerLetter, None]) -> _Account:
         """Commit what main's agents changed, in their name, then merge exactly the accepted commit (M6, M1)."""
         signature = Signature(agent=job.agent, issue=job.issue, attempt=job.attempt)
+        message = merge_message(job.issue, job.title)
         try:
             await self.repository.guard_main()
             pending = await self.repository.commit_main(Signature(agent=self.main_agent), main_message(self.main_agent))
             if isinstance(pending, SealBlocked):
-                return MergeFailed(reason=f"the main workspace is not ready for a merge: {pending.reason}")
-            return await self.repository.merge(job.issue, job.commit, signature, merge_message(job.issue, job.title))
+                reason = f"the main workspace is not ready for a merge: {pending.reason}"
+                return _Account(outcome=MergeFailed(reason=reason))
+            outcome = await self.repository.merge(job.issue, job.commit, signature, message)
+            if isinstance(outcome, Merged) or not outcome.conflicts:
+                return _Account(outcome=outcome)
+            if self.switch.status is not None:
+                return _Account(outcome=None)
+            begun = await self.repository.begin_conflict(job.issue, job.commit, signature, message)
         except RepositoryBroken as error:
-            return MergeFailed(reason=str(error))
+            return _Account(outcome=MergeFailed(reason=str(error)))
+        if not isinstance(begun, ConflictLeft):
+            return _Account(outcome=begun)
+        return await self._resolve(job, branch, begun.conflicts, inbox)
+
+    async def _resolve(
+        self, job: MergeJob, branch: str, conflicts: tuple[str, ...], inbox: Inbox[MergerLetter, None]
+    ) -> _Account:
+        """Let the merge agent work, then ask git, whatever its end; abort what is not concluded (M3, M4)."""
+        agent: str | None = None
+        failure = "the merge agent did not conclude the merge"
+        try:
+            answer = await self.board.ask(StartMergeAgent(issue=job.issue))
+            if isinstance(answer, MergeAgentAssigned):
+                agent = answer.agent
+                self.spawn(self._order(agent, job, branch, conflicts))
+                await self._until_gone(agent, inbox)
+        except CannotDispatch as error:
+            failure = f"the merge agent could not be dispatched: {error}"
+        try:
+            found = await self.repository.resolution()
+            if isinstance(found, Resolved):
+                return _Account(
+                    outcome=Merged(commit=found.commit),
+                    conflicts=conflicts,
+                    merge_agent=agent,
+                    one_sided=found.one_sided,
+                )
+            saved = await self.repository.abort_conflict()
+        except RepositoryBroken as error:
+            return _Account(
+                outcome=MergeFailed(reason=f"the conflicted merge could not be put back: {error}", conflicts=conflicts),
+                conflicts=conflicts,
+                merge_agent=agent,
+            )
+        if saved is not None:
+            self.emit(Log(level="info", message=f"{job.issue}: what {agent} left in main is kept under {saved}"))
+        if self.switch.status is not None:
+            return _Account(outcome=None)
+        failed = MergeFailed(reason=f"{failure} ({found.reason})", conflicts=conflicts)
+        return _Account(outcome=failed, conflicts=conflicts, merge_agent=agent)
+
+    def _order(self, agent: str, job: MergeJob, branch: str, conflicts: tuple[str, ...]) -> AgentOrder:
+        return AgentOrder(
+            id=agent,
+            profile=self.merge_profile,
+            kind=Kind.MERGER,
+            role=Role.STANDARD,
+            brief=merge_brief(job, branch, conflicts),
+            workdir=self.repository.facts.main,
+            issue=job.issue,
+            branch=self.repository.facts.branch,
+        )
+
+    async def _until_gone(self, agent: str, inbox: Inbox[MergerLetter, None]) -> None:
+        """Wait for the merge agent's end; nudges that come meanwhile are answered by the next question to the board."""
+        while True:
+            match (await inbox.receive()).letter:
+                case MergeAgentGone(agent=gone) if gone == agent:
+                    return
+                case MergeAgentGone() | Nudge():
+                    pass
 
 
 def _reason(failed: MergeFailed) -> str:
     if not failed.conflicts:
         return failed.reason
-    return f"{failed.reason} ({', '.join(failed.conflicts[:5])}{', …' if len(failed.conflicts) > 5 else ''})"
+    more = ", …" if len(failed.conflicts) > 5 else ""
+    return f"{failed.reason} (conflicts in {', '.join(failed.conflicts[:5])}{more})"

@@ -11,12 +11,22 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field
 
+from ggactors.actors.desk import CannotDispatch
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import AgentOrder
-from ggactors.protocol.board import FailDispatch, IssueAssigned, ListReady, ReadyList, StartIssue
+from ggactors.protocol.board import (
+    EndReview,
+    FailDispatch,
+    IssueAssigned,
+    ListReady,
+    ReadyList,
+    ReviewAssigned,
+    StartIssue,
+    StartReview,
+)
 from ggactors.protocol.events import Log
 from ggactors.protocol.values import Kind, Role
-from ggactors.rules.briefs import issue_brief
+from ggactors.rules.briefs import issue_brief, review_brief
 from ggactors.runtime.mailbox import ActorGone
 
 if TYPE_CHECKING:
@@ -30,10 +40,6 @@ if TYPE_CHECKING:
     from ggactors.runtime.slots import Seat, SlotPool
 
 
-class CannotDispatch(Exception):  # noqa: N818
-    """An issue's agent cannot be made at all: undeclared profile, model that does not resolve (D7)."""
-
-
 @define(kw_only=True)
 class SchedulerActor:
     """The actor. ``spawn`` makes the agent, which owns the seat from then on; it raises CannotDispatch."""
@@ -41,10 +47,10 @@ class SchedulerActor:
     board: Ref[BoardLetter, BoardAnswer]
     pool: SlotPool
     repository: Repository
-    spawn: Callable[[AgentOrder, Seat, IssueAssigned], None]
+    spawn: Callable[[AgentOrder, Seat, IssueAssigned | ReviewAssigned], None]
     reconcile: Callable[[str, str], Awaitable[None]]
     emit: Callable[[Log], None]
-    _tickets: set[str] = field(factory=set)
+    _tickets: set[tuple[str, bool]] = field(factory=set)
 
     async def run(self, inbox: Inbox[SchedulerLetter, None]) -> None:
         """Serve nudges until the board is gone."""
@@ -54,8 +60,8 @@ class SchedulerActor:
                     ready = await self.board.ask(ListReady())
                     if isinstance(ready, ReadyList):
                         for issue in ready.issues:
-                            if issue.id not in self._tickets:
-                                self._tickets.add(issue.id)
+                            if (issue.id, issue.review) not in self._tickets:
+                                self._tickets.add((issue.id, issue.review))
                                 nursery.start_soon(self._ticket, issue)
                     await inbox.drain()
             except ActorGone:
@@ -66,19 +72,22 @@ class SchedulerActor:
         seat = self.pool.seat(issue.id)
         try:
             await seat.take(begun=issue.begun)
-            self._tickets.discard(issue.id)
-            answer = await self.board.ask(StartIssue(issue=issue.id))
-            if isinstance(answer, IssueAssigned):
-                await self._dispatch(answer, seat)
-            else:
-                seat.give_back()
+            self._tickets.discard((issue.id, issue.review))
+            letter = StartReview(issue=issue.id) if issue.review else StartIssue(issue=issue.id)
+            match await self.board.ask(letter):
+                case IssueAssigned() as assigned:
+                    await self._implement(assigned, seat)
+                case ReviewAssigned() as assigned:
+                    await self._review(assigned, seat)
+                case _:
+                    seat.give_back()
         except ActorGone:
             seat.give_back()
         except BaseException:
             seat.give_back()
             raise
 
-    async def _dispatch(self, assigned: IssueAssigned, seat: Seat) -> None:
+    async def _implement(self, assigned: IssueAssigned, seat: Seat) -> None:
         """Make the worktree and the agent; what stands in the way fails the issue at once, no retry spent (D7)."""
         issue = assigned.issue
         try:
@@ -88,7 +97,7 @@ class SchedulerActor:
                 profile=issue.agent,
                 kind=Kind.IMPLEMENTER,
                 role=Role.STANDARD,
-                brief=issue_brief(issue, assigned.last),
+                brief=issue_brief(issue, assigned.last, assigned.verdicts),
                 workdir=opened.root,
                 issue=issue.id,
                 branch=opened.branch,
@@ -96,7 +105,38 @@ class SchedulerActor:
             self.spawn(order, seat, assigned)
         except (CannotDispatch, RepositoryBroken) as error:
             reason = f"{assigned.agent} could not be dispatched: {error}"
-            self.emit(Log(level="error", message=f"{issue.id}: {reason}"))
-            await self.board.ask(FailDispatch(issue=issue.id, reason=reason))
-            await self.reconcile(issue.id, reason)
-            seat.give_back()
+            await self._failed(FailDispatch(issue=issue.id, reason=reason), reason, seat)
+
+    async def _review(self, assigned: ReviewAssigned, seat: Seat) -> None:
+        """Put exactly the commit to be reviewed into the worktree and make the reviewer; else the review is not held (R7)."""
+        issue = assigned.issue
+        try:
+            await self.repository.check_out(issue.id, assigned.commit)
+            opened = await self.repository.open_worktree(issue.id)
+            changes = await self.repository.changes(issue.id, assigned.commit)
+            order = AgentOrder(
+                id=assigned.agent,
+                profile=assigned.profile,
+                kind=Kind.REVIEWER,
+                role=Role.REVIEW,
+                brief=review_brief(
+                    issue,
+                    changes,
+                    assigned.verdicts,
+                    implementer=assigned.implementer,
+                    empty=assigned.empty_change,
+                ),
+                workdir=opened.root,
+                issue=issue.id,
+                branch=opened.branch,
+            )
+            self.spawn(order, seat, assigned)
+        except (CannotDispatch, RepositoryBroken) as error:
+            reason = f"{assigned.agent} could not be dispatched: {error}"
+            await self._failed(EndReview(issue=issue.id, agent=assigned.agent, reason=reason), reason, seat)
+
+    async def _failed(self, letter: FailDispatch | EndReview, reason: str, seat: Seat) -> None:
+        self.emit(Log(level="error", message=f"{letter.issue}: {reason}"))
+        await self.board.ask(letter)
+        await self.reconcile(letter.issue, reason)
+        seat.give_back()

@@ -27,7 +27,8 @@ class Switch:
     def __init__(self) -> None:
         self.status: Status | None = None
         self.reason = ""
-        self._scopes: set[trio.CancelScope] = set()
+        self._scopes: dict[trio.CancelScope, str] = {}
+        self._released: set[str] = set()
 
     def stop(self, status: Status, reason: str) -> bool:
         """Stop the run for this status and release every interruptible wait. Tell whether this stop now stands."""
@@ -38,16 +39,27 @@ class Switch:
             scope.cancel()
         return True
 
+    def release(self, agent: str) -> None:
+        """Stop one agent at its next turn boundary, and release whatever it waits for: the agent it works for has ended."""
+        self._released.add(agent)
+        for scope, who in tuple(self._scopes.items()):
+            if who == agent:
+                scope.cancel()
+
+    def stops(self, agent: str) -> bool:
+        """Tell whether an agent is to go to its end."""
+        return self.status is not None or agent in self._released
+
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Let a stop cut the wait inside, which then raises WindDown. Cancelled from outside: passes the cancellation on."""
-        if self.status is not None:
+    def interruptible(self, agent: str) -> Iterator[None]:
+        """Let a stop cut the agent's wait inside, which then raises WindDown. A cancellation from outside is passed on."""
+        if self.stops(agent):
             raise WindDown
         with trio.CancelScope() as scope:
-            self._scopes.add(scope)
+            self._scopes[scope] = agent
             try:
                 yield
             finally:
-                self._scopes.discard(scope)
+                del self._scopes[scope]
         if scope.cancelled_caught:
             raise WindDown

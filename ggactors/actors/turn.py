@@ -5,6 +5,7 @@ Law: every call gets exactly one result, and the results stand in the order of t
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, field
@@ -15,7 +16,7 @@ from ggactors.protocol.agent import Approved, ChangesRequested, Finished
 from ggactors.protocol.board import AskWaits, ReadWait, WaitBegan, WaitForIssue, WaitSettled, WaitsPending
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolResult
-from ggactors.protocol.values import Code, Refused, Status
+from ggactors.protocol.values import Code, Kind, Refused, Status
 from ggactors.rules.briefs import gate_blocked
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.model import ModelReply, ToolCall
 
 _WAIT = "wait_for_issue"
+_WAIT_CHILDREN = "wait_for_subagents"
 
 
 @define(kw_only=True)
@@ -55,6 +57,7 @@ class Turn:
         """
         offered = {spec.name for spec in self.agent.toolbox.specs}
         waits: list[tuple[int, ToolCall]] = []
+        children: list[tuple[int, ToolCall]] = []
         endings: list[tuple[int, ToolCall]] = []
         try:
             for index, call in enumerate(self.reply.calls):
@@ -63,13 +66,15 @@ class Turn:
                     endings.append((index, call))
                 elif call.tool == _WAIT and _WAIT in offered:
                     waits.append((index, call))
+                elif call.tool == _WAIT_CHILDREN and _WAIT_CHILDREN in offered:
+                    children.append((index, call))
                 else:
                     self._answer(index, await self._call(call))
                     guide = self.agent.guide(call)
                     if guide is not None:
                         self.guides.append(guide)
-            if waits:
-                await self._wait(waits)
+            if waits or children:
+                await self._wait(waits, children)
             return await self._end(endings) if endings else None
         except WindDown:
             for index, call in enumerate(self.reply.calls):
@@ -117,51 +122,94 @@ class Turn:
 
     # ------------------------------------------------------------ waits
 
-    async def _wait(self, waits: list[tuple[int, ToolCall]]) -> None:
-        """Register every wait, suspend once until none holds, and read each outcome off the board with the slot held (Q2)."""
+    async def _wait(self, waits: list[tuple[int, ToolCall]], children: list[tuple[int, ToolCall]]) -> None:
+        """Register every wait, suspend once until none holds, and read each outcome with the slot held (Q1, Q2)."""
+        issues = await self._registered(waits)
+        awaited = self._awaited(children)
+        living = [name for _, _, names in awaited for name in names if self.desk.family.lives(name)]
+        holding = [*dict.fromkeys(issue for _, _, issue in issues), *dict.fromkeys(living)]
+        if holding:
+
+            async def wait() -> None:
+                await self._until_settled(living)
+
+            await self.agent.suspend(", ".join(holding), wait)
+        await self._read_issues(issues)
+        for index, call, names in awaited:
+            self._grant(index, call, json.dumps(self.desk.family.report(names)))
+
+    def _awaited(self, children: list[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall, tuple[str, ...]]]:
+        """Read which subagents are waited for; a wait for one that is none of the agent's is refused."""
+        awaited: list[tuple[int, ToolCall, tuple[str, ...]]] = []
+        for index, call in children:
+            named = self.agent.parse_children(call)
+            names = named if isinstance(named, Refused) else self.desk.family.awaited(self.agent.id, named)
+            if isinstance(names, Refused):
+                self._refuse(index, call, names)
+            else:
+                awaited.append((index, call, names))
+        return awaited
+
+    async def _registered(self, waits: list[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall, str]]:
+        """Tell the board of every wait for an issue; answer at once those it settles at once."""
         board = self.desk.board
-        if board is None:
-            return
         registered: list[tuple[int, ToolCall, str]] = []
+        if board is None:
+            return registered
         for index, call in waits:
             issue = self.agent.parse_wait(call)
             if isinstance(issue, Refused):
                 self._refuse(index, call, issue)
                 continue
-            letter = WaitForIssue(by=self.agent.id, issue=issue, works_for=self.agent.order.issue)
+            letter = WaitForIssue(
+                by=self.agent.id,
+                issue=issue,
+                works_for=self.agent.order.issue,
+                may_wait_unsettled=self.agent.order.kind is not Kind.MERGER,
+            )
             match await board.ask(letter):
-                case WaitSettled(issue=settled, state=state):
-                    self._grant(index, call, f'{{"id": "{settled}", "state": "{state}"}}')
                 case WaitBegan(issue=begun):
+                    self.agent.waits_open = True
                     registered.append((index, call, begun))
-                case Refused() as refused:
-                    self._refuse(index, call, refused)
-                case other:
-                    raise AssertionError(f"the board answered a wait with {other!r}")
-        if not registered:
-            return
-        await self.agent.suspend(", ".join(dict.fromkeys(issue for _, _, issue in registered)), self._until_settled)
+                case answer:
+                    self._waited(index, call, answer)
+        return registered
+
+    async def _read_issues(self, registered: list[tuple[int, ToolCall, str]]) -> None:
+        """Read every outcome off the board, now that the slot is held (Q2)."""
+        board = self.desk.board
         outcomes: dict[str, BoardAnswer] = {}
+        if board is None:
+            return
         for index, call, issue in registered:
             if issue not in outcomes:
                 outcomes[issue] = await board.ask(ReadWait(by=self.agent.id, issue=issue))
-            match outcomes[issue]:
-                case WaitSettled(issue=settled, state=state):
-                    self._grant(index, call, f'{{"id": "{settled}", "state": "{state}"}}')
-                case Refused() as refused:
-                    self._refuse(index, call, refused)
-                case other:
-                    raise AssertionError(f"the board answered the reading of a wait with {other!r}")
+            self._waited(index, call, outcomes[issue])
+        self.agent.waits_open = False
 
-    async def _until_settled(self) -> None:
-        """Sleep until none of the agent's waits holds it. A wake carries nothing: the board is asked each time (S5)."""
-        board = self.desk.board
-        while board is not None:
-            match await board.ask(AskWaits(by=self.agent.id)):
-                case WaitsPending(issues=()):
-                    return
-                case _:
-                    await self.agent.next_letter()
+    def _waited(self, index: int, call: ToolCall, answer: BoardAnswer) -> None:
+        match answer:
+            case WaitSettled(issue=settled, state=state):
+                self._grant(index, call, json.dumps({"id": settled, "state": str(state)}))
+            case Refused() as refused:
+                self._refuse(index, call, refused)
+            case other:
+                raise AssertionError(f"the board answered a wait with {other!r}")
+
+    async def _until_settled(self, children: list[str]) -> None:
+        """Sleep until nothing waited for holds the agent. A wake carries nothing: the truth is asked each time (S5)."""
+        board, family = self.desk.board, self.desk.family
+        while True:
+            open_issues: tuple[str, ...] = ()
+            if board is not None:
+                match await board.ask(AskWaits(by=self.agent.id)):
+                    case WaitsPending(issues=issues):
+                        open_issues = issues
+                    case _:
+                        pass
+            if not open_issues and not any(family.lives(child) for child in children):
+                return
+            await self.agent.next_letter()
 
     # ------------------------------------------------------------ endings
 
@@ -175,6 +223,14 @@ class Turn:
                 case ending:
                     valid.append((index, call, ending))
         if not valid:
+            return None
+        living = self.desk.family.living_children(self.agent.id)
+        if living:
+            message = (
+                f"your subagents {', '.join(living)} have not ended; wait for them with `{_WAIT_CHILDREN}`, then end"
+            )
+            for index, call, _ in valid:
+                self._refuse(index, call, Refused(code=Code.CONFLICT, message=message))
             return None
         *superseded, (index, call, ending) = valid
         for earlier, earlier_call, _ in superseded:

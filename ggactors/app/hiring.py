@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from attrs import define
 
 from ggactors.actors.agent import AgentActor
-from ggactors.actors.scheduler import CannotDispatch
+from ggactors.actors.desk import CannotDispatch
+from ggactors.actors.reviewing import MergeStation, ReviewStation
 from ggactors.actors.stations import IssueStation, MainStation, PlainStation
 from ggactors.ports import LaunchRefused
+from ggactors.protocol.board import IssueAssigned, ReviewAssigned
 from ggactors.protocol.values import Kind
 from ggactors.rules.briefs import system_prompt
 from ggactors.tools.board import parse_wait
@@ -29,12 +31,15 @@ if TYPE_CHECKING:
     from ggactors.app.launch import Launch
     from ggactors.ports import Repository, Workbench
     from ggactors.protocol.agent import AgentOrder
-    from ggactors.protocol.board import IssueAssigned
     from ggactors.protocol.crew import Profile
     from ggactors.runtime.fairlock import FairLock
     from ggactors.runtime.slots import Seat
     from ggactors.store.folder import RunFolder
     from ggactors.tools.mask import Mask
+
+
+Assigned = IssueAssigned | ReviewAssigned
+"""What a board-dispatched agent was assigned to."""
 
 
 @define(kw_only=True)
@@ -49,7 +54,7 @@ class Hiring:
     reconcile: Callable[[str, str], Awaitable[None]]
     mask: Mask
 
-    def agent(self, order: AgentOrder, seat: Seat, assigned: IssueAssigned | None = None) -> AgentActor:
+    def agent(self, order: AgentOrder, seat: Seat, assigned: Assigned | None = None) -> AgentActor:
         """Make the actor of an agent. Raises CannotDispatch when its profile or model is not to be had (D7)."""
         profile = self.launch.crew.profile(order.profile)
         if profile is None:
@@ -99,18 +104,28 @@ class Hiring:
             agent=order.id,
         )
 
-    def _station(self, order: AgentOrder, assigned: IssueAssigned | None) -> Station:
-        if self.repository is None:
+    def _station(self, order: AgentOrder, assigned: Assigned | None) -> Station:
+        repository = self.repository
+        if repository is None:
             return PlainStation()
-        if order.issue is None or assigned is None:
-            return MainStation(agent=order.id, repository=self.repository, emit=self.desk.emit, tree=self.tree)
-        return IssueStation(
-            agent=order.id,
-            issue=order.issue,
-            title=assigned.issue.title,
-            attempt=assigned.number,
-            branch=order.branch or "",
-            repository=self.repository,
-            desk=self.desk,
-            reconcile=self.reconcile,
-        )
+        if order.kind is Kind.MERGER:
+            return MergeStation(repository=repository)
+        if order.kind is Kind.SUBAGENT and order.issue is not None:
+            # It works in its parent's directory, and its parent carries the work away (W4).
+            return PlainStation()
+        match assigned:
+            case ReviewAssigned():
+                return ReviewStation(assigned=assigned, repository=repository, desk=self.desk, reconcile=self.reconcile)
+            case IssueAssigned():
+                return IssueStation(
+                    agent=order.id,
+                    issue=assigned.issue.id,
+                    title=assigned.issue.title,
+                    attempt=assigned.number,
+                    branch=order.branch or "",
+                    repository=repository,
+                    desk=self.desk,
+                    reconcile=self.reconcile,
+                )
+            case None:
+                return MainStation(agent=order.id, repository=repository, emit=self.desk.emit, tree=self.tree)

@@ -17,6 +17,7 @@ from attrs import define, field
 from ggactors import __version__
 from ggactors.actors.board import BoardActor
 from ggactors.actors.desk import Desk
+from ggactors.actors.family import Family
 from ggactors.actors.merger import MergerActor
 from ggactors.actors.run import RunActor
 from ggactors.actors.scheduler import SchedulerActor
@@ -24,17 +25,27 @@ from ggactors.actors.spending import SpendGate
 from ggactors.actors.stations import reconciler
 from ggactors.actors.switch import Switch
 from ggactors.app.account import account_of, board_of, give_account, land
-from ggactors.app.hiring import Hiring
+from ggactors.app.hiring import Assigned, Hiring
 from ggactors.ports import JournalBroken
 from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Say, Stop, Wake
 from ggactors.protocol.board import (
     BoardAnswer,
     BoardLetter,
     FailDispatch,
-    IssueAssigned,
 )
 from ggactors.protocol.events import Log, SessionStarted
-from ggactors.protocol.run import AgentGone, Nudge, Outcome, RunClosed, RunFact, RunLetter, RunOpened, StopRun
+from ggactors.protocol.run import (
+    AgentGone,
+    MergeAgentGone,
+    MergerLetter,
+    Nudge,
+    Outcome,
+    RunClosed,
+    RunFact,
+    RunLetter,
+    RunOpened,
+    StopRun,
+)
 from ggactors.protocol.values import Kind, Role, Status
 from ggactors.rules.briefs import dirty_note
 from ggactors.rules.charter import charter_of
@@ -59,6 +70,7 @@ AGENT_CODEC: Codec[AgentLetter, None] = Codec(AgentLetter, None)
 RUN_CODEC: Codec[RunLetter, None] = Codec(RunLetter, None)
 BOARD_CODEC: Codec[BoardLetter, BoardAnswer] = Codec(BoardLetter, BoardAnswer)
 NUDGE_CODEC: Codec[Nudge, None] = Codec(Nudge, None)
+MERGER_CODEC: Codec[MergerLetter, None] = Codec(MergerLetter, None)
 AGENT_FACTS: Tagged[AgentFact] = Tagged(AgentFact)
 RUN_FACTS: Tagged[RunFact] = Tagged(RunFact)
 
@@ -78,10 +90,12 @@ class Staff:
     agents: dict[str, Ref[AgentLetter, None]] = field(factory=dict)
     tree: FairLock = field(factory=FairLock)
     pool: SlotPool = field(init=False)
+    family: Family = field(init=False)
     spending: SpendGate = field(init=False)
     _living: set[str] = field(factory=set)
     _issues: dict[str, str] = field(factory=dict)
-    _nudged: list[Ref[Nudge, None] | Ref[RunLetter, None]] = field(factory=list)
+    _nudged: list[Ref[Nudge, None] | Ref[RunLetter, None] | Ref[MergerLetter, None]] = field(factory=list)
+    _merger: Ref[MergerLetter, None] | None = None
     _run: Ref[RunLetter, None] | None = None
     _board: Ref[BoardLetter, BoardAnswer] | None = None
     _system: System | None = None
@@ -92,6 +106,9 @@ class Staff:
         """Make the pool and the purse."""
         limits = self.launch.crew.limits
         self.pool = SlotPool(limits.max_parallel)
+        self.family = Family(
+            crew=self.launch.crew, spawn=self._spawn_subagent, wake=self._wake, release=self.switch.release
+        )
         self.spending = SpendGate(Ledger(max_cost=limits.max_cost, max_tokens=limits.max_tokens))
 
     # ------------------------------------------------------------ opening
@@ -129,7 +146,7 @@ class Staff:
                 board=self._board,
                 pool=self.pool,
                 repository=repository,
-                spawn=self._spawn_implementer,
+                spawn=self._spawn_assigned,
                 reconcile=reconcile,
                 emit=emit,
             )
@@ -138,11 +155,15 @@ class Staff:
                 repository=repository,
                 tree=self.tree,
                 emit=emit,
+                switch=self.switch,
                 main_agent=ROOT,
+                merge_profile=launch.crew.board.merge_agent_id if launch.crew.board is not None else "",
+                spawn=self._spawn_merge_agent,
                 landed=self._land_each if launch.crew.land == "each" else None,
             )
             self._nudged.append(system.spawn("scheduler", scheduler, NUDGE_CODEC))
-            self._nudged.append(system.spawn("merger", merger, NUDGE_CODEC))
+            self._merger = system.spawn("merger", merger, MERGER_CODEC)
+            self._nudged.append(self._merger)
         self._spawn(self._root_order(), self.pool.seat(ROOT), None)
 
     def _hire_office(self) -> Callable[[str, str], Awaitable[None]]:
@@ -164,6 +185,7 @@ class Staff:
             jitter=random.random,
             started=trio.current_time(),
             switch=self.switch,
+            family=self.family,
             spending=self.spending,
             gone=self._gone,
             board=self._board,
@@ -211,13 +233,20 @@ class Staff:
 
     # ------------------------------------------------------------ agents
 
-    def _spawn_implementer(self, order: AgentOrder, seat: Seat, assigned: IssueAssigned) -> None:
+    def _spawn_assigned(self, order: AgentOrder, seat: Seat, assigned: Assigned) -> None:
         self._spawn(order, seat, assigned)
 
-    def _spawn(self, order: AgentOrder, seat: Seat, assigned: IssueAssigned | None) -> None:
+    def _spawn_subagent(self, order: AgentOrder) -> None:
+        self._spawn(order, self.pool.seat(order.id), None)
+
+    def _spawn_merge_agent(self, order: AgentOrder) -> None:
+        self._spawn(order, self.pool.seat(order.id), None)
+
+    def _spawn(self, order: AgentOrder, seat: Seat, assigned: Assigned | None) -> None:
         if self._hiring is None or self._system is None:
             raise RuntimeError("the staff was not started")
         actor = self._hiring.agent(order, seat, assigned)
+        self.family.joined(order)
         self.agents[order.id] = self._system.spawn(order.id, actor, AGENT_CODEC)
         self._living.add(order.id)
         if order.issue is not None:
@@ -225,6 +254,9 @@ class Staff:
 
     def _gone(self, letter: AgentGone) -> None:
         self._living.discard(letter.agent)
+        self.family.ended(letter.agent, letter.status, letter.summary)
+        if letter.kind is Kind.MERGER and self._merger is not None:
+            self._merger.tell(MergeAgentGone(agent=letter.agent))
         if self._run is not None:
             self._run.tell(letter)
 
@@ -271,7 +303,8 @@ class Staff:
             self._board.tell(FailDispatch(issue=issue, reason=reason))
         self.stop(Status.INTERNAL_ERROR, reason)
         if name in self._living:
-            kind = Kind.ROOT if name == ROOT else Kind.IMPLEMENTER
+            member = self.family.members.get(name)
+            kind = Kind.IMPLEMENTER if member is None else member.order.kind
             self._gone(
                 AgentGone(agent=name, kind=kind, status=Status.INTERNAL_ERROR, summary=reason, turns=0, errors=0)
             )

@@ -336,7 +336,20 @@ AgentLetter = (
     | DropWaits
 )
 RuntimeLetter = (
-    ListReady | StartIssue | HandBack | EndAttempt | FailDispatch | NextMerge | SettleMerge | AskOutlook | StopDispatch
+    ListReady
+    | StartIssue
+    | HandBack
+    | EndAttempt
+    | StartReview
+    | GiveVerdict
+    | EndReview
+    | FailDispatch
+    | NextMerge
+    | StartMergeAgent
+    | ParkMerge
+    | SettleMerge
+    | AskOutlook
+    | StopDispatch
 )
 BoardLetter = AgentLetter | RuntimeLetter
 
@@ -686,7 +699,13 @@ BoardFact = (
     | IssueStarted
     | AttemptEnded
     | IssueHandedBack
+    | ReviewerAssigned
+    | VerdictGiven
+    | RoundEnded
+    | ReviewParked
     | IssueAccepted
+    | MergeAgentDispatched
+    | MergeParked
     | IssueMerged
     | IssueFailed
     | WaitBegan
@@ -709,6 +728,8 @@ BoardAnswer = (
     | ReadyList
     | IssueAssigned
     | AttemptSettled
+    | ReviewAssigned
+    | MergeAgentAssigned
     | MergeJob
     | NothingToMerge
     | Outlook
@@ -736,5 +757,5 @@ class Charter:
     max_retries: int
     profiles: tuple[str, ...]
     filers: dict[str, Filer] = field(factory=dict)
-    reviews_held: bool = False
-    """Whether this version holds reviews; while False an issue that names reviewers fails at hand-back, saying so."""
+    names: dict[str, str] = field(factory=dict)
+    """Display names of the profiles, by id (R9)."""

@@ -28,6 +28,13 @@ class AgentGone:
 
 
 @frozen(kw_only=True)
+class MergeAgentGone:
+    """The agent that was to finish a conflicted merge came to its end, whatever the end was."""
+
+    agent: str
+
+
+@frozen(kw_only=True)
 class StopRun:
     """Wind the run down at its agents' turn boundaries, for this status (cancelled, a run-wide ceiling, a defect)."""
 
@@ -37,7 +44,7 @@ class StopRun:
 
 RunLetter = Nudge | AgentGone | StopRun
 SchedulerLetter = Nudge
-MergerLetter = Nudge
+MergerLetter = Nudge | MergeAgentGone
 
 
 @frozen(kw_only=True)

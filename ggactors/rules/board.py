@@ -3,8 +3,9 @@
 Law: ``decide`` never changes the board and ``apply`` never refuses. Whoever drives them applies the facts of one decision
 before it asks for the next, journals them in that order, and releases answers only after the journal has them (house rule 3).
 
-The parts: ``boardstate`` (what is held), ``boardapply`` (facts), ``boardedits``, ``boardwaits`` and ``boardruntime`` (decisions by
-kind of letter), ``boardwords`` (what refusals say), ``boardevents`` (facts as events), ``dag`` (the acyclic graph).
+The parts: ``boardstate`` (what is held), ``boardapply`` (facts), ``boardedits``, ``boardwaits``, ``boardruntime`` and
+``boardreview`` (decisions by kind of letter), ``boardwords`` and ``boardstanding`` (what they say), ``boardevents`` (facts as
+events), ``dag`` (the acyclic graph).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 
 from ggactors.protocol import board as page
-from ggactors.rules import boardedits, boardruntime, boardwaits
+from ggactors.rules import boardedits, boardreview, boardruntime, boardwaits
 from ggactors.rules.boardapply import Change, apply, replay, woken
 from ggactors.rules.boarddecision import Decision
 from ggactors.rules.boardstate import Board, dump
@@ -58,6 +59,16 @@ def decide(board: Board, charter: Charter, letter: BoardLetter) -> Decision:  # 
                 return boardruntime.hand_back(board, charter, letter)
             case page.EndAttempt():
                 return boardruntime.end_attempt(board, charter, letter)
+            case page.StartReview():
+                return boardreview.start_review(board, letter)
+            case page.GiveVerdict():
+                return boardreview.give_verdict(board, letter)
+            case page.EndReview():
+                return boardreview.end_review(board, letter)
+            case page.StartMergeAgent():
+                return boardruntime.start_merge_agent(board, letter)
+            case page.ParkMerge():
+                return boardruntime.park_merge(board, letter)
             case page.FailDispatch():
                 return boardruntime.fail_dispatch(board, letter)
             case page.NextMerge():

@@ -28,16 +28,27 @@ from ggactors.protocol.board import (
     IssueRevived,
     IssueStarted,
     LastAttempt,
+    MergeAgentDispatched,
+    MergeParked,
+    ReviewerAssigned,
+    ReviewParked,
+    RoundEnded,
+    VerdictGiven,
     WaitBegan,
     WaitEnded,
 )
 from ggactors.protocol.values import IssueState
-from ggactors.rules.boardstate import Board, Epic, Issue, picture_of, picture_of_epic
+from ggactors.rules.boardstate import Board, Epic, Issue, Ordered, picture_of, picture_of_epic
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ggactors.protocol.board import BoardFact
+
+APPROVED = "approved"
+CHANGES_REQUESTED = "changes_requested"
+NOT_HELD = "not_held"
+"""What a review round comes to (R9)."""
 
 _FLYING = frozenset({IssueState.IN_PROGRESS, IssueState.IN_REVIEW})
 
@@ -72,6 +83,10 @@ def apply(board: Board, fact: BoardFact) -> Change:
             _apply_edit(board, fact, change)
         case IssueStarted() | AttemptEnded() | IssueHandedBack() | IssueAccepted() | IssueMerged() | IssueFailed():
             _apply_step(board, fact, change)
+        case (
+            ReviewerAssigned() | VerdictGiven() | RoundEnded() | ReviewParked() | MergeAgentDispatched() | MergeParked()
+        ):
+            _apply_review(board, fact, change)
         case WaitBegan():
             board.waits.setdefault(fact.by, {})[fact.issue] = fact.works_for
             board.waiters.setdefault(fact.issue, {})[fact.by] = None
@@ -83,8 +98,9 @@ def apply(board: Board, fact: BoardFact) -> Change:
         case DispatchStopped():
             board.stopped = True
             board.defect = fact.defect if board.defect is None else board.defect
-            board.parked.update(board.retrying)
-            board.retrying.clear()
+            for members in (board.retrying, board.reviewing):
+                board.parked.update(members)
+                members.clear()
         case _:
             assert_never(fact)
     return change
@@ -122,6 +138,7 @@ def woken(board: Board, changes: Iterable[Change]) -> set[str]:
 
 
 _Edit = EpicCreated | EpicRemoved | IssueFiled | IssueRevised | IssueRevived | BlockersSet | IssueRemoved
+_Review = ReviewerAssigned | VerdictGiven | RoundEnded | ReviewParked | MergeAgentDispatched | MergeParked
 _Step = IssueStarted | AttemptEnded | IssueHandedBack | IssueAccepted | IssueMerged | IssueFailed
 
 
@@ -145,6 +162,7 @@ def _apply_edit(board: Board, fact: _Edit, change: Change) -> None:
         case IssueRevived():
             issue = board.issues[fact.issue]
             issue.retries, issue.last, issue.reason, issue.commit, issue.empty_change = 0, None, None, None, False
+            issue.verdicts = ()
             _move(board, issue, IssueState.OPEN, change)
         case BlockersSet():
             issue = board.issues[fact.issue]
@@ -167,7 +185,7 @@ def _apply_step(board: Board, fact: _Step, change: Change) -> None:
         case IssueStarted():
             board.retrying.pop(issue.id, None)
             board.parked.pop(issue.id, None)
-            issue.attempts, issue.last = fact.number + 1, None
+            issue.attempts, issue.last, issue.reviewers_sent = fact.number + 1, None, 0
             _move(board, issue, IssueState.IN_PROGRESS, change)
         case AttemptEnded():
             issue.last = LastAttempt(agent=fact.agent, status=fact.status, reason=fact.reason, left=fact.left)
@@ -179,6 +197,8 @@ def _apply_step(board: Board, fact: _Step, change: Change) -> None:
         case IssueHandedBack():
             issue.commit, issue.empty_change = fact.commit, fact.empty_change
             _move(board, issue, IssueState.IN_REVIEW, change)
+            if issue.reviewers:
+                _await_agent(board, issue, board.reviewing)
         case IssueAccepted():
             issue.commit = fact.commit
             board.accepted[issue.id] = None
@@ -187,12 +207,49 @@ def _apply_step(board: Board, fact: _Step, change: Change) -> None:
             issue.commit = fact.commit
             _move(board, issue, IssueState.DONE, change)
         case IssueFailed():
-            for members in (board.accepted, board.retrying, board.parked):
+            issue.reviewer = None
+            for members in (board.accepted, board.retrying, board.reviewing, board.parked):
                 members.pop(issue.id, None)
             issue.reason = fact.reason
             _move(board, issue, IssueState.FAILED, change)
         case _:
             assert_never(fact)
+
+
+def _apply_review(board: Board, fact: _Review, change: Change) -> None:
+    issue = board.issues[fact.issue]
+    change.was, change.queued = issue.state, issue.id in board.accepted
+    match fact:
+        case ReviewerAssigned():
+            board.reviewing.pop(issue.id, None)
+            board.parked.pop(issue.id, None)
+            issue.reviewer, issue.rounds, issue.round_open = fact.agent, fact.round, True
+            issue.reviewers_sent += 1
+        case VerdictGiven():
+            issue.verdicts, issue.reviewer = (*issue.verdicts, fact.verdict), None
+            if fact.verdict.approved and len(issue.approvals) < len(issue.reviewers):
+                _await_agent(board, issue, board.reviewing)
+        case RoundEnded():
+            issue.rounds, issue.round_open, issue.reviewer = fact.round, False, None
+            board.reviewing.pop(issue.id, None)
+            if fact.outcome == CHANGES_REQUESTED:
+                _move(board, issue, IssueState.IN_PROGRESS, change)
+                _await_agent(board, issue, board.retrying)
+        case ReviewParked():
+            issue.reviewer = None
+            board.parked[issue.id] = None
+        case MergeAgentDispatched():
+            issue.merge_agents = fact.number + 1
+        case MergeParked():
+            board.accepted.pop(issue.id, None)
+            board.parked[issue.id] = None
+        case _:
+            assert_never(fact)
+
+
+def _await_agent(board: Board, issue: Issue, line: Ordered) -> None:
+    """Let an issue wait for its next agent; once dispatch has stopped, until the run is resumed."""
+    (board.parked if board.stopped else line)[issue.id] = None
 
 
 def _file(board: Board, fact: IssueFiled, change: Change) -> None:

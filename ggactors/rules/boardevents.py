@@ -17,8 +17,10 @@ as that fact left it. Every change of a state is one ``board_changed``; waits an
 ``drop_blocker``           an issue that lost a blocker by that
 ``start``                  an issue assigned to a new agent: in progress, ``attempts`` one higher
 ``retry_wait``             an issue whose agent ended without finishing it: in progress, waiting for another agent
-``park``                   the same, but nobody is sent until the run is resumed
+``park``                   an issue in flight to which nobody is sent until the run is resumed
 ``hand_back``              an issue whose agent finished: in review
+``review``                 an issue whose next reviewer was assigned; ``rounds`` counts the round
+``rework``                 an issue whose reviewer asked for changes: in progress again, waiting for an agent
 ``accept``                 an issue in review that joined the merge queue
 ``done``                   an issue whose work is in main
 ``fail``                   an issue that failed, with its ``reason``
@@ -33,26 +35,32 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from ggactors.protocol import board as page
 from ggactors.protocol.events import BoardChanged, BoardStalled, IssueReview
+from ggactors.rules.boardapply import CHANGES_REQUESTED
 from ggactors.rules.boardstate import failed_blocker, picture_of, picture_of_epic
 
 if TYPE_CHECKING:
-    from ggactors.protocol.board import BoardPicture, EpicPicture, IssueFailed, IssuePicture
+    from collections.abc import Mapping
+
+    from ggactors.protocol.board import BoardPicture, EpicPicture, IssuePicture, RoundEnded, Verdict
     from ggactors.rules.boardapply import Change
     from ggactors.rules.boardstate import Board
 
 BoardEvent = BoardChanged | BoardStalled | IssueReview
 
 
-def events_of(board: Board, change: Change) -> tuple[BoardEvent, ...]:
-    """Translate one applied fact: what changed, then the issues that are newly stalled by it (D6)."""
+def events_of(board: Board, change: Change, names: Mapping[str, str] | None = None) -> tuple[BoardEvent, ...]:
+    """Translate one applied fact: what changed, then the issues that are newly stalled by it (D6).
+
+    ``names`` gives the display names of profiles, for reviews (R9).
+    """
     known: dict[str, str] = {}
     stalls = [
         BoardStalled(issue=issue_id, blocker=failed_blocker(board, issue_id, known)) for issue_id in change.stalled
     ]
-    return (*_changes(board, change), *stalls)
+    return (*_changes(board, change, names or {}), *stalls)
 
 
-def _changes(board: Board, change: Change) -> tuple[BoardEvent, ...]:  # noqa: C901 - one line a fact
+def _changes(board: Board, change: Change, names: Mapping[str, str]) -> tuple[BoardEvent, ...]:  # noqa: C901 - one line a fact
     fact = change.fact
     match fact:
         case page.EpicCreated():
@@ -83,31 +91,48 @@ def _changes(board: Board, change: Change) -> tuple[BoardEvent, ...]:  # noqa: C
         case page.IssueMerged():
             return (_issue(board, "done", fact.issue, None),)
         case page.IssueFailed():
-            return (*_review_not_held(board, change, fact), _issue(board, "fail", fact.issue, None))
-        case page.WaitBegan() | page.WaitEnded() | page.DispatchStopped():
+            return (_issue(board, "fail", fact.issue, None),)
+        case page.ReviewerAssigned():
+            return (_issue(board, "review", fact.issue, None),)
+        case page.RoundEnded():
+            rework = fact.outcome == CHANGES_REQUESTED
+            changed = (_issue(board, "rework", fact.issue, None),) if rework else ()
+            return (_review(board, fact, names), *changed)
+        case page.ReviewParked() | page.MergeParked():
+            return (_issue(board, "park", fact.issue, None),)
+        case (
+            page.VerdictGiven()
+            | page.MergeAgentDispatched()
+            | page.WaitBegan()
+            | page.WaitEnded()
+            | page.DispatchStopped()
+        ):
             return ()
         case _:
             assert_never(fact)
 
 
-def _review_not_held(board: Board, change: Change, fact: IssueFailed) -> tuple[BoardEvent, ...]:
-    """Say that a review was not held, when that is why an issue in review failed: its merge was not yet due (R7, R9)."""
+def _review(board: Board, fact: RoundEnded, names: Mapping[str, str]) -> IssueReview:
+    """Say of a round that ended who said what: who ended it, with the items, and who approved (R9)."""
     issue = board.issues[fact.issue]
-    if change.was != "in_review" or change.queued or not issue.reviewers:
-        return ()
-    return (
-        IssueReview(
-            issue=issue.id,
-            round=issue.rounds + 1,
-            verdict="not_held",
-            reviewer=None,
-            approvals=(),
-            items=(),
-            commit=issue.commit,
-            empty_change=issue.empty_change,
-            reason=fact.reason,
-        ),
+    given = [verdict for verdict in issue.verdicts if verdict.round == fact.round]
+    ended_by = next((verdict for verdict in given if not verdict.approved), None)
+    return IssueReview(
+        issue=issue.id,
+        round=fact.round,
+        verdict=fact.outcome,
+        reviewer=None if ended_by is None else _who(ended_by, names),
+        approvals=tuple(_who(verdict, names) for verdict in given if verdict.approved),
+        items=() if ended_by is None else ended_by.items,
+        commit=issue.commit,
+        empty_change=issue.empty_change,
+        reason=fact.reason,
     )
+
+
+def _who(verdict: Verdict, names: Mapping[str, str]) -> dict[str, Any]:
+    profile = verdict.profile
+    return {"agent": verdict.agent, "profile": profile, "profileName": names.get(profile, profile)}
 
 
 def _epic(op: str, epic: EpicPicture, by: str) -> BoardChanged:

@@ -16,11 +16,13 @@ from ggactors.protocol.board import (
     Done,
     IssueAccepted,
     IssueAssigned,
-    IssueFailed,
     IssueHandedBack,
     IssueMerged,
     IssueStarted,
+    MergeAgentAssigned,
+    MergeAgentDispatched,
     MergeJob,
+    MergeParked,
     NothingToMerge,
     Outlook,
     ReadyIssue,
@@ -29,7 +31,8 @@ from ggactors.protocol.board import (
 from ggactors.protocol.values import Code, IssueState, Status
 from ggactors.rules.boarddecision import Decision
 from ggactors.rules.boardedits import find_issue
-from ggactors.rules.boardstate import agent_name, how_it_ended, picture_of
+from ggactors.rules.boardstanding import failed, not_held, standing
+from ggactors.rules.boardstate import agent_name, picture_of
 from ggactors.rules.boardwaits import ended_waits
 from ggactors.rules.boardwords import Refusal
 
@@ -40,8 +43,10 @@ if TYPE_CHECKING:
         EndAttempt,
         FailDispatch,
         HandBack,
+        ParkMerge,
         SettleMerge,
         StartIssue,
+        StartMergeAgent,
         StopDispatch,
     )
     from ggactors.rules.boardstate import Board, Issue
@@ -55,8 +60,9 @@ def list_ready(board: Board) -> Decision:
     if board.stopped:
         return Decision(answer=ReadyList(issues=()))
     begun = [ReadyIssue(id=issue_id, begun=True) for issue_id in board.retrying]
+    reviews = [ReadyIssue(id=issue_id, begun=True, review=True) for issue_id in board.reviewing]
     fresh = [ReadyIssue(id=issue_id, begun=False) for issue_id in board.ready]
-    return Decision(answer=ReadyList(issues=(*begun, *fresh)))
+    return Decision(answer=ReadyList(issues=(*begun, *reviews, *fresh)))
 
 
 def start_issue(board: Board, letter: StartIssue) -> Decision:
@@ -65,11 +71,11 @@ def start_issue(board: Board, letter: StartIssue) -> Decision:
     if board.stopped:
         raise Refusal(Code.CONFLICT, f"nothing is dispatched any more in this run; {issue.id} stays {issue.state}")
     if issue.id not in board.retrying and not issue.ready:
-        raise Refusal(Code.CONFLICT, f"{issue.id} cannot be dispatched now: {_standing(board, issue)}")
+        raise Refusal(Code.CONFLICT, f"{issue.id} cannot be dispatched now: {standing(board, issue)}")
     agent, number = agent_name(issue.id, issue.attempts), issue.attempts
     picture = evolve(picture_of(board, issue), state=IssueState.IN_PROGRESS, attempts=number + 1, reason=None)
     return Decision(
-        answer=IssueAssigned(issue=picture, agent=agent, number=number, last=issue.last),
+        answer=IssueAssigned(issue=picture, agent=agent, number=number, last=issue.last, verdicts=issue.verdicts),
         facts=(IssueStarted(issue=issue.id, agent=agent, number=number),),
     )
 
@@ -77,11 +83,12 @@ def start_issue(board: Board, letter: StartIssue) -> Decision:
 def fail_dispatch(board: Board, letter: FailDispatch) -> Decision:
     """Fail an issue that cannot be dispatched at all, spending no retry; it may not even have been started (D7)."""
     issue = find_issue(board, letter.issue)
-    if issue.state not in (IssueState.OPEN, IssueState.IN_PROGRESS):
-        raise Refusal(Code.CONFLICT, f"{issue.id} is past dispatch: {_standing(board, issue)}")
-    worker = board.worker(issue)
+    if issue.state.terminal or issue.id in board.accepted:
+        raise Refusal(Code.CONFLICT, f"{issue.id} is past dispatch: {standing(board, issue)}")
+    worker = board.worker(issue) or issue.reviewer
     waits = ended_waits(board, worker) if worker is not None else ()
-    return Decision(answer=Done(), facts=(*waits, _failed(issue, letter.reason)))
+    round_ended = () if issue.state is not IssueState.IN_REVIEW else (not_held(issue, letter.reason),)
+    return Decision(answer=Done(), facts=(*waits, *round_ended, failed(issue, letter.reason)))
 
 
 def stop_dispatch(board: Board, letter: StopDispatch) -> Decision:
@@ -106,14 +113,12 @@ def hand_back(board: Board, charter: Charter, letter: HandBack) -> Decision:
             empty_change=letter.empty_change,
         ),
     ]
-    if not issue.reviewers:
+    undeclared = [profile for profile in issue.reviewers if profile not in charter.profiles]
+    if undeclared:
+        reason = f"it cannot be reviewed: the crew declares no agent {', '.join(map(repr, undeclared))}"
+        facts += (not_held(issue, reason), failed(issue, reason))
+    elif not issue.reviewers:
         facts.append(IssueAccepted(issue=issue.id, commit=letter.commit))
-    elif not charter.reviews_held:
-        reason = (
-            f"{issue.id} names reviewers ({', '.join(issue.reviewers)}) and reviews come in a later version, so it cannot be "
-            f"accepted; its work is kept at commit {letter.commit}"
-        )
-        facts.append(IssueFailed(issue=issue.id, agent=letter.agent, reason=reason))
     return Decision(answer=Done(), facts=tuple(facts))
 
 
@@ -131,7 +136,7 @@ def end_attempt(board: Board, charter: Charter, letter: EndAttempt) -> Decision:
         facts = (ended,)
         answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS, retried=True)
     else:
-        facts = (_failed(issue, _why_failed(charter, letter)),)
+        facts = (failed(issue, _why_failed(charter, letter)),)
         answer = AttemptSettled(issue=issue.id, state=IssueState.FAILED, retried=False)
     return Decision(answer=answer, facts=(*waits, *facts))
 
@@ -149,7 +154,7 @@ def _why_failed(charter: Charter, letter: EndAttempt) -> str:
 def _worked_by(board: Board, issue_id: str, agent: str) -> Issue:
     issue = find_issue(board, issue_id)
     if board.worker(issue) != agent:
-        raise Refusal(Code.CONFLICT, f"{agent} does not work on {issue.id} now: {_standing(board, issue)}")
+        raise Refusal(Code.CONFLICT, f"{agent} does not work on {issue.id} now: {standing(board, issue)}")
     return issue
 
 
@@ -175,42 +180,47 @@ def next_merge(board: Board) -> Decision:
     )
 
 
+def start_merge_agent(board: Board, letter: StartMergeAgent) -> Decision:
+    """Name the agent for the conflicted merge whose turn it is (M2, D3). Nobody is sent once dispatch has stopped."""
+    issue = find_issue(board, letter.issue)
+    if board.stopped or issue.id != next(iter(board.accepted), None):
+        raise Refusal(Code.CONFLICT, f"no merge agent is due for {issue.id}: {standing(board, issue)}")
+    number = issue.merge_agents
+    agent = f"{issue.id}.{number}m"
+    return Decision(
+        answer=MergeAgentAssigned(issue=issue.id, agent=agent, number=number),
+        facts=(MergeAgentDispatched(issue=issue.id, agent=agent, number=number),),
+    )
+
+
+def park_merge(board: Board, letter: ParkMerge) -> Decision:
+    """Leave the merge whose turn it is to a later segment (D5)."""
+    issue = find_issue(board, letter.issue)
+    if issue.id not in board.accepted:
+        raise Refusal(Code.CONFLICT, f"no merge of {issue.id} is due: {standing(board, issue)}")
+    return Decision(answer=Done(), facts=(MergeParked(issue=issue.id),))
+
+
 def settle_merge(board: Board, letter: SettleMerge) -> Decision:
     """Settle the merge whose turn it is: done with its commit in main, or failed for a reason (M1, M4, M5)."""
     issue = find_issue(board, letter.issue)
     head = next(iter(board.accepted), None)
     if issue.id != head:
-        turn = f"it is the turn of {head}" if issue.id in board.accepted else _standing(board, issue)
+        turn = f"it is the turn of {head}" if issue.id in board.accepted else standing(board, issue)
         raise Refusal(Code.CONFLICT, f"no merge of {issue.id} is due: {turn}")
     if letter.commit is not None:
         return Decision(answer=Done(), facts=(IssueMerged(issue=issue.id, commit=letter.commit),))
-    return Decision(answer=Done(), facts=(_failed(issue, letter.reason or "its work could not be merged"),))
+    return Decision(answer=Done(), facts=(failed(issue, letter.reason or "its work could not be merged"),))
 
 
 def ask_outlook(board: Board) -> Decision:
     """Count what the board still has to do (D9)."""
     return Decision(
         answer=Outlook(
-            dispatchable=0 if board.stopped else len(board.ready) + len(board.retrying),
+            dispatchable=0 if board.stopped else len(board.ready) + len(board.retrying) + len(board.reviewing),
             in_flight=board.in_flight,
             accepted=len(board.accepted),
             waiting=len(board.waits),
             parked=len(board.parked),
         )
     )
-
-
-def _failed(issue: Issue, reason: str) -> IssueFailed:
-    return IssueFailed(issue=issue.id, agent=issue.last_agent, reason=reason)
-
-
-def _standing(board: Board, issue: Issue) -> str:
-    """Say where an issue stands."""
-    worker = board.worker(issue)
-    if worker is not None:
-        return f"it is in_progress with {worker}"
-    if issue.state is IssueState.IN_PROGRESS and issue.last is not None:
-        return f"it is in_progress without an agent, since {how_it_ended(issue.last)}"
-    if issue.state is IssueState.OPEN and issue.undone:
-        return f"it is open behind {issue.undone} issue{'s' if issue.undone > 1 else ''} not done"
-    return f"it is {issue.state}"

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import asdict, define, field
 
-from ggactors.protocol.board import EpicPicture, IssuePicture, LastAttempt
+from ggactors.protocol.board import EpicPicture, IssuePicture, LastAttempt, Verdict
 from ggactors.protocol.values import IssueState
 from ggactors.rules.dag import Dag
 
@@ -51,6 +51,25 @@ class Issue:
     reason: str | None = None
     commit: str | None = None
     empty_change: bool = False
+    verdicts: tuple[Verdict, ...] = ()
+    """Every verdict so far, over all rounds (R2)."""
+    round_open: bool = False
+    reviewer: str | None = None
+    """The agent that reviews it now."""
+    reviewers_sent: int = 0
+    """How many reviewers were assigned to the work of its last implementer; they are numbered by it (D3)."""
+    merge_agents: int = 0
+
+    @property
+    def present_round(self) -> int:
+        """Number the review round that is open, or the next one."""
+        return self.rounds if self.round_open else self.rounds + 1
+
+    @property
+    def approvals(self) -> tuple[Verdict, ...]:
+        """List the approvals of the present round; their number is the place of the next reviewer."""
+        present = self.present_round
+        return tuple(verdict for verdict in self.verdicts if verdict.approved and verdict.round == present)
 
     @property
     def last_agent(self) -> str | None:
@@ -88,7 +107,8 @@ class Board:
     """The whole board. Made empty; filled by ``apply`` alone.
 
     ``ready`` holds what can be dispatched for the first time, in the order it became so; ``retrying`` what is in progress and
-    waits for another agent; ``parked`` what is in progress without one until the run is resumed; ``accepted`` the merge queue.
+    waits for another agent; ``reviewing`` what is in review and waits for its next reviewer; ``parked`` what is in flight
+    without an agent until the run is resumed; ``accepted`` the merge queue.
     ``waits`` maps an agent to the issues it waits for and the issue it works for; ``waiters`` is the same the other way round.
     """
 
@@ -98,6 +118,7 @@ class Board:
     dag: Dag = field(factory=Dag, init=False)
     ready: Ordered = field(factory=dict, init=False)
     retrying: Ordered = field(factory=dict, init=False)
+    reviewing: Ordered = field(factory=dict, init=False)
     parked: Ordered = field(factory=dict, init=False)
     accepted: Ordered = field(factory=dict, init=False)
     stalled: Ordered = field(factory=dict, init=False)
@@ -191,12 +212,16 @@ def dump(board: Board) -> bytes:
             *(issue.agent, list(issue.reviewers), issue.epic, issue.state, issue.undone, issue.lost, issue.attempts),
             *(issue.rounds, issue.retries, issue.last and how_it_ended(issue.last), issue.last and issue.last.left),
             *(issue.reason, issue.commit, issue.empty_change, board.dag.position(issue.id)),
+            *([asdict(verdict) for verdict in issue.verdicts], issue.round_open, issue.reviewer),
+            *(issue.reviewers_sent, issue.merge_agents),
             *(board.dag.blockers(issue.id), board.dag.dependents(issue.id)),
         ]
         for issue in board.issues.values()
     ]
     epics = [[epic.id, epic.title, epic.description, list(epic.members)] for epic in board.epics.values()]
-    sets: Iterable[Ordered] = (board.ready, board.retrying, board.parked, board.accepted, board.stalled)
+    sets: Iterable[Ordered] = (
+        *(board.ready, board.retrying, board.reviewing, board.parked, board.accepted, board.stalled),
+    )
     waits = [[agent, list(awaited.items())] for agent, awaited in board.waits.items()]
     waiters = [[issue_id, list(agents)] for issue_id, agents in board.waiters.items()]
     latches = [board.in_flight, board.stopped, board.defect]

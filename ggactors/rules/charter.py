@@ -30,4 +30,5 @@ def charter_of(crew: Crew) -> Charter | None:
         max_retries=crew.board.max_retries,
         profiles=tuple(profile.id for profile in crew.profiles),
         filers=filers,
+        names={profile.id: profile.name for profile in crew.profiles},
     )

@@ -13,15 +13,20 @@ from attrs import define, field, frozen
 
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.git import (
+    ChangeSummary,
+    ConflictLeft,
+    FileChange,
     Landing,
     MainRestored,
     Merged,
     MergeFailed,
     OpenedWorktree,
     RepositoryFacts,
+    Resolved,
     SealBlocked,
     Sealed,
     Signature,
+    Unresolved,
 )
 from ggactors.protocol.values import Code, Refused
 from ggactors.protocol.workbench import DirEntry, DirListed, FileEdited, FileRead, FileWritten, SearchDone, ShellDone
@@ -51,6 +56,17 @@ class _Worktree:
     files: Tree
 
 
+@frozen(kw_only=True)
+class _Conflict:
+    issue: str
+    commit: str
+    signature: Signature
+    message: str
+    tip: str
+    files: Tree
+    paths: tuple[str, ...]
+
+
 def _no_fault(_: str) -> None:
     return None
 
@@ -73,6 +89,7 @@ class MemoryRepository:
     merged: list[tuple[str, str]] = field(factory=list, init=False)
     """The issues merged into main and the commits that were merged, in order."""
     facts: RepositoryFacts = field(init=False)
+    _conflict: _Conflict | None = None
 
     def __attrs_post_init__(self) -> None:
         """Make the first commit."""
@@ -164,6 +181,34 @@ class MemoryRepository:
         self.saved[ref] = tree.tip
         return ref
 
+    async def changes(self, issue: str, commit: str) -> ChangeSummary:
+        """Summarise a commit of the issue against its base."""
+        await self._step("changes")
+        tree = self.worktrees[issue]
+        base, new = self.commits[tree.base].tree, self.commits[commit].tree
+        files = tuple(
+            FileChange(
+                path=path,
+                kind="added" if path not in base else "deleted" if path not in new else "modified",
+                added=new.get(path, "").count("\n"),
+                removed=base.get(path, "").count("\n"),
+            )
+            for path in sorted({*base, *new})
+            if base.get(path) != new.get(path)
+        )
+        return ChangeSummary(commit=commit, base=tree.base, base_ref=f"refs/ggactors/base/{issue}", files=files)
+
+    async def check_out(self, issue: str, commit: str) -> str | None:
+        """Make the worktree exactly that commit again, keeping what differed under a hidden ref."""
+        await self._step("check_out")
+        tree = self.worktrees[issue]
+        if tree.files == self.commits[commit].tree and tree.tip == commit:
+            return None
+        ref = f"refs/ggactors/saved/{issue}/{len(self.saved)}"
+        self.saved[ref] = self._commit(tree.files, (tree.tip,), None, "a reviewer's edits")
+        tree.files, tree.tip = dict(self.commits[commit].tree), commit
+        return ref
+
     # ------------------------------------------------------------ main
 
     async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
@@ -204,6 +249,61 @@ class MemoryRepository:
         self.files = dict(result)
         self.merged.append((issue, commit))
         return Merged(commit=self.tip)
+
+    async def begin_conflict(
+        self, issue: str, commit: str, signature: Signature, message: str
+    ) -> ConflictLeft | Merged | MergeFailed:
+        """Leave the conflicting paths in main with markers in them."""
+        await self._step("begin_conflict")
+        outcome = await self.merge(issue, commit, signature, message)
+        if isinstance(outcome, Merged) or not outcome.conflicts:
+            return outcome
+        ours, theirs = self.commits[self.tip].tree, self.commits[commit].tree
+        base = self.commits[self.worktrees[issue].base].tree
+        self._conflict = _Conflict(
+            issue=issue,
+            commit=commit,
+            signature=signature,
+            message=message,
+            tip=self.tip,
+            files=dict(self.files),
+            paths=outcome.conflicts,
+        )
+        for path in {*base, *theirs}:
+            if theirs.get(path) == base.get(path) or path in outcome.conflicts:
+                continue
+            if path in theirs:
+                self.files[path] = theirs[path]
+            else:
+                self.files.pop(path, None)
+        for path in outcome.conflicts:
+            self.files[path] = f"<<<<<<<\n{ours.get(path, '')}=======\n{theirs.get(path, '')}>>>>>>>\n"
+        return ConflictLeft(conflicts=outcome.conflicts)
+
+    async def resolution(self) -> Resolved | Unresolved:
+        """Conclude the merge when no marker is left in a conflicted path."""
+        await self._step("resolution")
+        left = self._conflict
+        if left is None:
+            return Unresolved(reason="no merge is in progress")
+        marked = [path for path in left.paths if "<<<<<<<" in self.files.get(path, "")]
+        if marked:
+            return Unresolved(reason=f"conflict markers are left in {', '.join(marked)}")
+        if self.contains(self.tip, left.commit):
+            return Resolved(commit=self.tip)
+        sides = (self.commits[left.tip].tree, self.commits[left.commit].tree)
+        kept = [all(self.files.get(path) == side.get(path) for path in left.paths) for side in sides]
+        self.tip = self._commit(self.files, (left.tip, left.commit), left.signature, left.message)
+        self.merged.append((left.issue, left.commit))
+        return Resolved(commit=self.tip, one_sided=any(kept))
+
+    async def abort_conflict(self) -> str | None:
+        """Put main back as it was."""
+        await self._step("abort_conflict")
+        left = self._conflict
+        if left is not None:
+            self.tip, self.files, self._conflict = left.tip, left.files, None
+        return None
 
     async def land(self) -> Landing:
         """Move the operator forward."""

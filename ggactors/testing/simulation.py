@@ -12,6 +12,7 @@ from ggactors.app.staff import Staff
 from ggactors.app.workplace import Workplace
 from ggactors.crew import crew_from_document
 from ggactors.models.script import script_of
+from ggactors.protocol.values import Kind
 from ggactors.runtime.bus import EventBus
 from ggactors.runtime.system import open_system
 from ggactors.store.folder import RunFolder
@@ -108,7 +109,7 @@ class Simulation:
         return staff.outcome
 
     def _bench(self, order: AgentOrder) -> MemoryBench:
-        return self.repository.bench(order.issue)
+        return self.repository.bench(None if order.kind is Kind.MERGER else order.issue)
 
     def _see(self, event: Event) -> None:
         self.events.append(event)
