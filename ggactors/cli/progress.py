@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TextIO
 
 import trio
 
@@ -48,13 +48,21 @@ def progress_on_stderr(view: RunView, *, slots: int, verbose: bool) -> Progress:
     return PlainLines(view, verbose=verbose)
 
 
+def _writer_to(stream: TextIO | None) -> StreamWriter | None:
+    """Write to what lies under a stream; None for one that is only a Python object, as in a notebook."""
+    try:
+        return StreamWriter(stream.fileno()) if stream is not None else None
+    except (OSError, ValueError):
+        return None
+
+
 class PlainLines:
     """One line per noteworthy event, with its time."""
 
     def __init__(self, view: RunView, *, verbose: bool) -> None:
         self._view = view
         self._verbose = verbose
-        self._out = StreamWriter(sys.stderr.fileno()) if sys.stderr is not None else None
+        self._out = _writer_to(sys.stderr)
 
     def take(self, event: events.Event) -> None:
         """Print the event's line, if it has one."""
@@ -66,6 +74,8 @@ class PlainLines:
         """Print a line."""
         if self._out is not None:
             self._out.put(safe(text).encode(errors="replace") + b"\n")
+        elif sys.stderr is not None:
+            print(safe(text), file=sys.stderr)
 
     async def keep_fresh(self) -> None:
         """Nothing needs redrawing."""

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shlex
 import signal
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from cli_kit import Shell, environment, lines_of
 
+from ggactors.cli.main import main
 from ggactors.telemetry.jsonl import parse_line
 from ggactors.testing.crews import finish, issue, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import Repo, make_repo
@@ -127,13 +130,16 @@ def test_a_reader_of_events_that_goes_away_changes_nothing_about_the_run(place):
         (["--task", "a", "--workspace", "nowhere"], "nowhere"),
     ],
 )
-def test_what_cannot_be_run_is_refused_in_a_line_or_two(place, args, said):
-    ran = place("run", place.crew(), "--workspace", place.repo.path, *args)
-    assert ran.returncode == 2
-    assert ran.stdout == ""
-    assert said in ran.stderr
-    assert "Traceback" not in ran.stderr
-    assert len(ran.stderr.splitlines()) <= 3
+def test_what_cannot_be_run_is_refused_in_a_line_or_two(place, args, said, monkeypatch, capfd):
+    monkeypatch.chdir(place.cwd)
+    monkeypatch.setenv("GGACTORS_HOME", str(place.home))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert main(["run", str(place.crew()), "--workspace", str(place.repo.path), *args]) == 2
+    ran = capfd.readouterr()
+    assert ran.out == ""
+    assert said in ran.err
+    assert "Traceback" not in ran.err
+    assert len(ran.err.splitlines()) <= 3
     assert not (place.home / "runs").exists() or list((place.home / "runs").iterdir()) == []
 
 
