@@ -14,7 +14,7 @@ from ggactors.telemetry.render import agent_state, counted, spend_text
 from ggactors.telemetry.story import landing_text, limit_text
 
 if TYPE_CHECKING:
-    from ggactors.telemetry.folds import RunView
+    from ggactors.telemetry.folds import AgentView, RunView
 
 STATES = {
     IssueState.DONE: "done",
@@ -77,7 +77,7 @@ def _labelled(label: str, text: str, look: Look) -> list[str]:
 def whereabouts(view: RunView, look: Look, *, folder: str, repository: str | None) -> list[str]:
     """Say where the work lies, and how git gets at what was held back or saved (W5, W10).
 
-    ``repository`` is the run's own one; None when the run worked in the operator's, or had no board.
+    ``repository`` is the run's own one; None when it has none.
     """
     lines = [f"Events, journal and crew of the run: {safe(folder)}"]
     done = any(issue.merge is not None and issue.merge.merged for issue in view.issues.values())
@@ -87,6 +87,8 @@ def whereabouts(view: RunView, look: Look, *, folder: str, repository: str | Non
     elif landing is not None and landing.reason is not None:
         lines.append(look.paint(f"The work was not landed: {landing_text(landing)}.", "yellow"))
         lines += _held(view, repository)
+    elif done and _is_in_place(view):
+        lines.append(f"The work is in {safe(view.workspace)} itself.")
     elif done and repository is not None:
         lines.append("The work was not landed.")
         lines += _held(view, repository)
@@ -95,8 +97,18 @@ def whereabouts(view: RunView, look: Look, *, folder: str, repository: str | Non
     return [*lines, *_saved(view, repository)]
 
 
+def _root(view: RunView) -> AgentView | None:
+    return next((agent for agent in view.agents_by_id.values() if agent.kind == "root"), None)
+
+
+def _is_in_place(view: RunView) -> bool:
+    """Tell whether the root worked in the operator's own directory."""
+    root = _root(view)
+    return root is not None and (root.workdir == view.workspace or root.workdir.startswith(f"{view.workspace}/"))
+
+
 def _held(view: RunView, repository: str | None) -> list[str]:
-    root = next((agent for agent in view.agents_by_id.values() if agent.kind == "root"), None)
+    root = _root(view)
     branch = one_line(root.branch) if root is not None and root.branch else None
     if repository is None or branch is None:
         return []

@@ -268,6 +268,15 @@ def test_work_that_was_not_to_be_landed_is_told_where_it_is():
     assert any("git -C /home/op/shop fetch /r refs/heads/main:" in line for line in lines)
 
 
+def test_work_done_in_place_is_in_the_workspace_and_what_failed_still_in_the_runs_repository():
+    tape = Tape()
+    saved = {"merged": False, "commit": None, "saved_ref": "refs/x"}
+    tape.put(started(), spawned("root", kind="root", workdir="/home/op/shop/sub"), merged("A"), merged("B", **saved))
+    lines = whereabouts(fold(tape.events), WIDE, folder="/f", repository="/r")
+    assert lines[1] == "The work is in /home/op/shop itself."
+    assert lines[-1] == "    git -C /home/op/shop fetch /r refs/x:refs/heads/recovered-B"
+
+
 # ---------------------------------------------------------------- headlines and the story
 
 
