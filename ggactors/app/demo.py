@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TASK = "Grow the word tools: counting and shouting in parallel, then a report that uses both, then its manual page."
+"""What the root is asked for. Both first tools list themselves on one line of the README, so that one merge must conflict."""
 
 _README = """# Word tools
 
@@ -64,7 +65,7 @@ def _crew(script: str) -> dict[str, Any]:
     model = f"script/{script}"
     return {
         "name": "demo",
-        "limits": {"maxParallel": 3, "maxTurns": 40},
+        "limits": {"maxParallel": 4, "maxTurns": 40},
         "agents": [
             {
                 "id": "lead",
@@ -74,9 +75,11 @@ def _crew(script: str) -> dict[str, Any]:
                 "instructions": "Plan the work as issues, wait for them, report.",
                 "capabilities": [*hands, board],
                 "roster": [
-                    {"agent": "coder", "scopes": ["implementer"], "description": "writes shell tools and their pages"}
+                    {"agent": "coder", "scopes": ["implementer"], "description": "writes shell tools and their pages"},
+                    {"agent": "critic", "scopes": ["reviewer"], "description": "reads what others wrote"},
                 ],
             },
+            {"id": "critic", "name": "Critic", "model": model, "capabilities": hands},
             {"id": "coder", "name": "Coder", "model": model, "capabilities": hands},
             {"id": "merger", "name": "Merger", "model": model, "capabilities": hands},
         ],
@@ -92,7 +95,7 @@ def _turn(*calls: tuple[str, dict[str, Any]], text: str = "", delay: float = _PA
 
 
 def _issue(
-    title: str, scope: str, done: str, *, epic: str, blocked_by: tuple[str, ...] = ()
+    title: str, scope: str, done: str, *, epic: str, blocked_by: tuple[str, ...] = (), reviewed: bool = False
 ) -> tuple[str, dict[str, Any]]:
     args: dict[str, Any] = {
         "title": title,
@@ -104,6 +107,8 @@ def _issue(
     }
     if blocked_by:
         args["blockedBy"] = list(blocked_by)
+    if reviewed:
+        args["reviewers"] = ["critic"]
     return "create_issue", args
 
 
@@ -111,82 +116,102 @@ def _write(path: str, contents: str) -> tuple[str, dict[str, Any]]:
     return "write_file", {"path": path, "contents": contents}
 
 
+_COUNT = '#!/bin/sh\n# Count the words of standard input.\nwc -w | tr -d " "\n'
+_SHOUT = "#!/bin/sh\n# Upper-case standard input.\ntr '[:lower:]' '[:upper:]'\n"
+_SHOUT_TOLD = "#!/bin/sh\n# Upper-case standard input; what is no letter stays as it is.\ntr '[:lower:]' '[:upper:]'\n"
+_REPORT = """#!/bin/sh
+# Shout standard input, then count its words.
+here=$(dirname "$0")
+text=$(cat)
+printf '%s\\n' "$text" | sh "$here/shout.sh"
+printf 'words: %s\\n' "$(printf '%s' "$text" | sh "$here/count.sh")"
+"""
+_PAGE = (
+    "mkdir -p docs && { echo '# report.sh'; echo; echo '```'; printf 'so many words' | sh tools/report.sh; echo '```'; } "
+    "> docs/report.md && cat docs/report.md"
+)
+_COUNT_LINE = "- `tools/count.sh` counts words"
+_SHOUT_LINE = "- `tools/shout.sh` shouts"
+
+
+def _shell(command: str) -> tuple[str, dict[str, Any]]:
+    return "shell", {"command": command}
+
+
+def _finish(summary: str) -> dict[str, Any]:
+    return _turn(("finish", {"summary": summary}))
+
+
+def _list_tool(line: str) -> dict[str, Any]:
+    return _turn(("edit_file", {"path": "README.md", "oldString": "(none yet)", "newString": line}))
+
+
 def _script() -> dict[str, Any]:
-    count = '#!/bin/sh\n# Count the words of standard input.\nwc -w | tr -d " "\n'
-    shout = "#!/bin/sh\n# Upper-case standard input.\ntr '[:lower:]' '[:upper:]'\n"
-    report = (
-        '#!/bin/sh\n# Shout standard input, then count its words.\nhere=$(dirname "$0")\ntext=$(cat)\n'
-        'printf \'%s\\n\' "$text" | sh "$here/shout.sh"\nprintf \'words: %s\\n\' "$(printf \'%s\' "$text" | sh "$here/count.sh")"\n'
-    )
     return {
         "agents": {
-            "root": [
+            "root": _lead(),
+            "TOOLS-*.*m": _merger(),
+            "TOOLS-2.0i.0r": [
+                _turn(_shell("cat tools/shout.sh"), text="Does the header say what happens to digits?"),
                 _turn(
-                    ("create_epic", {"prefix": "tools", "title": "Word tools"}),
-                    ("create_epic", {"prefix": "docs", "title": "Manual"}),
-                    text="Two tools can be written side by side; the report needs both, the page needs the report.",
+                    ("request_changes", {"items": ["Say in the header of tools/shout.sh what becomes of non-letters."]})
                 ),
-                _turn(
-                    _issue("Count words", "tools/count.sh", "prints 3 for three words", epic="TOOLS"),
-                    _issue("Shout words", "tools/shout.sh", "prints upper case", epic="TOOLS"),
-                    _issue(
-                        "Report", "tools/report.sh", "uses both tools", epic="TOOLS", blocked_by=("TOOLS-1", "TOOLS-2")
-                    ),
-                    _issue("Manual page", "docs/report.md", "shows a real run", epic="DOCS", blocked_by=("TOOLS-3",)),
-                ),
-                _turn(("wait_for_issue", {"issueId": "TOOLS-3"}), ("wait_for_issue", {"issueId": "DOCS-1"})),
-                _turn(("shell", {"command": "ls tools docs && printf 'it all works' | sh tools/report.sh"})),
-                _turn(
-                    ("finish", {"summary": "Counting, shouting, a report that uses both, and its manual page are in."})
-                ),
+            ],
+            "TOOLS-2.*r": [_turn(_shell("head -2 tools/shout.sh")), _turn(("approve", {}))],
+            "TOOLS-2.0i": [
+                _turn(_write("tools/shout.sh", _SHOUT), text="tr knows upper case."),
+                _turn(_shell("printf 'hey' | sh tools/shout.sh | grep -q HEY && echo ok")),
+                _list_tool(_SHOUT_LINE),
+                _finish("tools/shout.sh upper-cases its input."),
+            ],
+            "TOOLS-2.1i": [
+                _turn(_write("tools/shout.sh", _SHOUT_TOLD)),
+                _finish("The header says what stays as it is."),
             ],
             "TOOLS-1.*": [
-                _turn(_write("tools/count.sh", count), text="A pipe around wc will do."),
-                _turn(("shell", {"command": "test \"$(printf 'a b c' | sh tools/count.sh)\" = 3 && echo ok"})),
-                _turn(
-                    (
-                        "edit_file",
-                        {
-                            "path": "README.md",
-                            "oldString": "(none yet)",
-                            "newString": "- `tools/count.sh` counts words",
-                        },
-                    )
-                ),
-                _turn(("finish", {"summary": "tools/count.sh counts words; tried on three."})),
-            ],
-            "TOOLS-2.*": [
-                _turn(_write("tools/shout.sh", shout), text="tr knows upper case."),
-                _turn(("shell", {"command": "printf 'hey' | sh tools/shout.sh | grep -q HEY && echo ok"})),
-                _turn(
-                    (
-                        "edit_file",
-                        {
-                            "path": "README.md",
-                            "oldString": "Every tool reads standard input.",
-                            "newString": "Every tool reads standard input. `tools/shout.sh` leaves digits alone.",
-                        },
-                    )
-                ),
-                _turn(("finish", {"summary": "tools/shout.sh upper-cases its input."})),
+                _turn(_write("tools/count.sh", _COUNT), text="A pipe around wc will do."),
+                _turn(_shell("test \"$(printf 'a b c' | sh tools/count.sh)\" = 3 && echo ok")),
+                _list_tool(_COUNT_LINE),
+                _finish("tools/count.sh counts words; tried on three."),
             ],
             "TOOLS-3.*": [
-                _turn(("shell", {"command": "ls tools"}), text="Both tools must be here, since I was blocked by them."),
-                _turn(_write("tools/report.sh", report)),
-                _turn(("shell", {"command": "printf 'so many words' | sh tools/report.sh"})),
-                _turn(("finish", {"summary": "tools/report.sh shouts its input and counts its words."})),
+                _turn(_shell("ls tools"), text="Both tools must be here, since I was blocked by them."),
+                _turn(_write("tools/report.sh", _REPORT)),
+                _turn(_shell("printf 'so many words' | sh tools/report.sh")),
+                _finish("tools/report.sh shouts its input and counts its words."),
             ],
-            "DOCS-1.*": [
-                _turn(
-                    (
-                        "shell",
-                        {
-                            "command": "mkdir -p docs && { echo '# report.sh'; echo; echo '```'; "
-                            "printf 'so many words' | sh tools/report.sh; echo '```'; } > docs/report.md && cat docs/report.md"
-                        },
-                    )
-                ),
-                _turn(("finish", {"summary": "docs/report.md shows a real run of the report."})),
-            ],
+            "DOCS-1.*": [_turn(_shell(_PAGE)), _finish("docs/report.md shows a real run of the report.")],
         }
     }
+
+
+def _lead() -> list[dict[str, Any]]:
+    return [
+        _turn(
+            ("create_epic", {"prefix": "tools", "title": "Word tools"}),
+            ("create_epic", {"prefix": "docs", "title": "Manual"}),
+            text="Two tools can be written side by side; the report needs both, the page needs the report.",
+        ),
+        _turn(
+            _issue("Count words", "tools/count.sh", "prints 3 for three words", epic="TOOLS"),
+            _issue("Shout words", "tools/shout.sh", "prints upper case", epic="TOOLS", reviewed=True),
+            _issue("Report", "tools/report.sh", "uses both tools", epic="TOOLS", blocked_by=("TOOLS-1", "TOOLS-2")),
+            _issue("Manual page", "docs/report.md", "shows a real run", epic="DOCS", blocked_by=("TOOLS-3",)),
+        ),
+        _turn(("wait_for_issue", {"issueId": "TOOLS-3"}), ("wait_for_issue", {"issueId": "DOCS-1"})),
+        _turn(_shell("ls tools docs && printf 'it all works' | sh tools/report.sh")),
+        _finish("Counting, shouting, a report that uses both, and its manual page are in."),
+    ]
+
+
+def _merger() -> list[dict[str, Any]]:
+    both = _README.replace("(none yet)", f"{_COUNT_LINE}\n{_SHOUT_LINE}")
+    return [
+        _turn(
+            _shell("git status --short && git diff --name-only --diff-filter=U"), text="Both lines belong in the list."
+        ),
+        _turn(
+            _write("README.md", both), _shell("git add README.md && git commit --no-edit -q && git log --oneline -1")
+        ),
+        _finish("Kept both tools on the list."),
+    ]
