@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Signature,
         Unresolved,
     )
+    from ggactors.protocol.hooks import HookOutcome
     from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
     from ggactors.protocol.process import ProcessEnded, ProcessOrder
     from ggactors.protocol.values import Problem, Refused
@@ -159,6 +160,19 @@ class Workbench(Protocol):
 
     async def close(self) -> None:
         """Remove what was kept. Cancelled: it is removed all the same."""
+
+
+class Hooks(Protocol):
+    """The hooks of one agent, or of the session (contract section 2)."""
+
+    def listens(self, *events: str) -> bool:
+        """Tell whether a hook is bound to one of these events."""
+
+    async def fire(self, event: str, payload: Mapping[str, Any] | None = None) -> HookOutcome:
+        """Ask every hook of an event, in order. Cancelled: no process and no file of a hook is left."""
+
+    def take_completion(self) -> str | None:
+        """Take the summary with which a hook object ends the session (``SessionComplete``), if one did. It is given once."""
 
 
 class Processes(Protocol):

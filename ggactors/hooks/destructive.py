@@ -80,8 +80,8 @@ class _Reading:
                 return None if line is None else self.read(line, depth + 1)
             case _ if name.startswith("mkfs"):
                 return f"{name} formats a device"
-            case _ if name in _HALTS:
-                return f"{name} stops the machine"
+            case _:
+                return f"{name} stops the machine" if name in _HALTS else None
         return None
 
     def _outside(self, what: str, targets: Sequence[str]) -> str | None:
