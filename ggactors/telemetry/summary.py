@@ -90,7 +90,7 @@ def whereabouts(view: RunView, look: Look, *, folder: str, repository: str | Non
     elif done and _is_in_place(view):
         lines.append(f"The work is in {safe(view.workspace)} itself.")
     elif done and repository is not None:
-        lines.append("The work was not landed.")
+        lines.append("The work was not landed." if view.ended else "The work so far is not landed.")
         lines += _held(view, repository)
     else:
         lines.append(f"The workspace: {safe(view.workspace)}")

@@ -264,7 +264,7 @@ def test_work_that_was_not_to_be_landed_is_told_where_it_is():
     tape = Tape()
     tape.put(started(), spawned("root", kind="root", branch="main"), merged("A"))
     lines = whereabouts(fold(tape.events), WIDE, folder="/f", repository="/r")
-    assert "The work was not landed." in lines
+    assert "The work so far is not landed." in lines
     assert any("git -C /home/op/shop fetch /r refs/heads/main:" in line for line in lines)
 
 
