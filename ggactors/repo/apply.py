@@ -43,6 +43,10 @@ class Move:
     untouched: Mapping[bytes, Entry | None] = Factory(dict)
     """Content that counts as nobody's edit although it is not committed (W11: the snapshot taken at the start);
     None is an absent file."""
+    stages: Mapping[bytes, Mapping[int, Entry]] = Factory(dict)
+    """Paths left unmerged in the index (M2); ``changes`` says what lies in the working tree for them, where that changes."""
+    notes: Mapping[bytes, bytes] = Factory(dict)
+    """Files of the git folder written with it: what an operation left in place is known by."""
 
 
 @define
@@ -198,10 +202,15 @@ class Mover:
         for path, entry in move.changes.items():
             if entry is not None:
                 index.set(path, entry, self._trail.placed[path])
+        for path, stages in move.stages.items():
+            index.conflict(path, stages)
         self._lock.prepare(index.dump())
         self._verify_aside()
-        self._place.refs.move_head(move.new, move.old, move.message)
-        self._trail.moved_ref = True
+        for name, content in move.notes.items():
+            self._disk.put(os.path.join(self._place.gitdir, name), content)
+        if move.new != move.old:
+            self._place.refs.move_head(move.new, move.old, move.message)
+            self._trail.moved_ref = True
         self._lock.commit()
 
     def _verify_aside(self) -> None:
@@ -215,6 +224,9 @@ class Mover:
     def _undo(self) -> None:
         """Put everything back. Where somebody's newer file stands, theirs stays and an edited old one comes beside it."""
         trail = self._trail
+        for name in self._move.notes:
+            with contextlib.suppress(OSError):
+                os.unlink(os.path.join(self._place.gitdir, name))
         if trail.moved_ref:
             with contextlib.suppress(RefMoved, Locked, OSError):
                 self._place.refs.move_head(self._move.old, self._move.new, "ggactors: move undone")

@@ -5,21 +5,31 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attrs import Factory, define
+from attrs import Factory, define, evolve
 
-from ggactors.protocol.git import Landing, MainRestored, Merged, MergeFailed, OpenedWorktree, SealBlocked, Sealed
-from ggactors.repo import worktrees
+from ggactors.protocol.git import (
+    ConflictLeft,
+    Landing,
+    MainRestored,
+    Merged,
+    MergeFailed,
+    Resolved,
+    SealBlocked,
+    Sealed,
+    Unresolved,
+)
+from ggactors.repo import conflicts, worktrees
 from ggactors.repo.apply import Move, move_checkout
-from ggactors.repo.commits import compose, snapshot, write_commit
+from ggactors.repo.commits import compose, write_commit
 from ggactors.repo.faults import InTheWay, RefMoved, show
 from ggactors.repo.history import contains, merge_bases
-from ggactors.repo.index import Index
-from ggactors.repo.keep import keep_commit, put_back, save_work
+from ggactors.repo.issues import branch_of
+from ggactors.repo.keep import put_back, save_work
 from ggactors.repo.landing import Held, Lander
-from ggactors.repo.own import BASES
+from ggactors.repo.pool import Pool
 from ggactors.repo.refs import HEADS
-from ggactors.repo.sealing import Blocked, commit_here, seal
-from ggactors.repo.stats import file_changes, summary
+from ggactors.repo.retarget import Untracked
+from ggactors.repo.sealing import Blocked, commit_here
 from ggactors.repo.textmerge import Labels
 from ggactors.repo.transfer import adopt, carry
 from ggactors.repo.treemerge import TreeMerge, merge_commits
@@ -29,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ggactors.protocol.git import Signature
+    from ggactors.repo.conflicts import Pending
     from ggactors.repo.objects import Entry, Sha
     from ggactors.repo.operator import Operator
     from ggactors.repo.place import Place
@@ -51,96 +62,18 @@ class Core:
     untouched: Mapping[bytes, Entry | None] = Factory(dict)
     leave: Mapping[bytes, Entry | None] = Factory(dict)
 
-    # -- issues ---------------------------------------------------------------------------------------------------------
+    pool: Pool = Factory(lambda self: Pool(self.grounds), takes_self=True)
+    conflict: Pending | None = None
+    """A conflicted merge left in place, until main is next moved."""
 
-    def open_worktree(self, issue: str) -> OpenedWorktree:
-        """Make an issue's worktree from main's tip (W2), or give back the one it has (W3)."""
-        name = worktrees.flat_name(issue)
-        place, branch = self.grounds.place(name), b"gg-" + name
-        base_name = BASES + name
-        base = place.refs.read(base_name)
-        if base is None or not worktrees.exists(place):
-            self._clear_remains(place, branch)
-            base = self.main_tip
-            self._borrow(base)
-            worktrees.add(place, branch, base)
-            place.refs.move(base_name, base, place.refs.read(base_name), "worktree: base")
-        root = os.path.join(place.root, self.operator.prefix) if self.operator.prefix else place.root
-        os.makedirs(root, exist_ok=True)
-        return OpenedWorktree(
-            issue=issue,
-            path=os.fsdecode(place.root),
-            root=os.fsdecode(root),
-            branch=branch.decode(),
-            base=base.decode(),
-            base_ref=base_name.decode(),
-        )
-
-    def _clear_remains(self, place: Place, branch: bytes) -> None:
-        """Make room for a worktree where one was broken or begun: what its branch holds is saved first."""
-        tip = place.refs.read(HEADS + branch)
-        if tip is not None:
-            if not contains(self.grounds.store, self.main_tip, tip):
-                keep_commit(self.main_of_run, os.path.basename(place.gitdir), tip)
-            place.refs.delete(HEADS + branch, tip)
-        trash = worktrees.remove(place)
-        if trash is not None:
-            self.grounds.disk.sweep(trash)
+    def place_of(self, issue: str) -> Place:
+        """Describe an issue's worktree, made or not."""
+        return self.grounds.place(worktrees.flat_name(issue))
 
     @property
-    def main_of_run(self) -> Place:
+    def vault(self) -> Place:
         """Give the run's own repository as a place to keep refs in, whatever main is."""
         return self.grounds.place(b"main")
-
-    def _borrow(self, commit: Sha) -> None:
-        """In place: own what main's commits brought, so that worktrees do not hang on the operator's store."""
-        if self.in_place:
-            adopt(self.grounds.store, commit, (self.base,))
-
-    def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
-        """Commit everything unignored of an issue's worktree on its branch (W4)."""
-        name = worktrees.flat_name(issue)
-        place = self.grounds.place(name)
-        base = place.refs.read(BASES + name) or self.base
-        sealed = seal(place, b"gg-" + name, base, compose(message, self.run_id, signature), protected=self.main_ref)
-        if isinstance(sealed, Sealed):
-            adopt(place.store, sealed.commit.encode(), (base,))
-        return sealed
-
-    def describe(self, issue: str) -> str:
-        """Say what an issue's worktree holds against its base (D5)."""
-        name = worktrees.flat_name(issue)
-        place = self.grounds.place(name)
-        base = place.refs.read(BASES + name)
-        if base is None or not worktrees.exists(place):
-            return "there is no worktree yet"
-        store = place.store
-        head = place.refs.head().commit or base
-        tree = snapshot(place, Index.read(place.index_path), store.commit(head).tree)
-        text = summary(file_changes(store, store.commit(base).tree, tree))
-        if tree != store.commit(head).tree:
-            text += ", some of it not committed"
-        operation = place.operation()
-        return text if operation is None else f"{text}; a {operation.name} is unfinished"
-
-    def discard(self, issue: str, *, accepted: bool) -> tuple[str | None, bytes | None]:
-        """Tear an issue's worktree and branch down (W5); answer the hidden ref and the folder that waits to be deleted."""
-        name = worktrees.flat_name(issue)
-        place, branch = self.grounds.place(name), HEADS + b"gg-" + name
-        saved: bytes | None = None
-        if worktrees.exists(place):
-            ending = "accepted" if accepted else "given up"
-            message = compose(f"What was left of {issue} when it was {ending}", self.run_id, None)
-            saved = save_work(place, name, self.main_tip, branch, message)
-        else:
-            tip = self.main_of_run.refs.read(branch)
-            if tip is not None and not contains(self.grounds.store, self.main_tip, tip):
-                saved = keep_commit(self.main_of_run, name, tip)
-        trash = worktrees.remove(place)
-        refs = self.main_of_run.refs
-        refs.delete(branch)
-        refs.delete(BASES + name)
-        return (None if saved is None else saved.decode()), trash
 
     # -- main -----------------------------------------------------------------------------------------------------------
 
@@ -150,6 +83,7 @@ class Core:
             commit_here(self.main, compose(message, self.run_id, signature), leave=self.leave)
         except Blocked as blocked:
             return SealBlocked(reason=str(blocked))
+        self.conflict = None
         before = self.main_tip
         head = self.main.refs.head()
         if head.ref == self.main_ref and head.commit is not None and contains(self.main.store, head.commit, before):
@@ -174,7 +108,7 @@ class Core:
         else:
             what = f"the branch {show(self.main_ref.removeprefix(HEADS))} was moved off its work"
         message = compose("What a command left in the main workspace", self.run_id, None)
-        saved = save_work(self.main, b"main", self.main_tip, self.main_ref, message)
+        saved = save_work(self.main, self.vault, b"main", self.main_tip, self.main_ref, message)
         put_back(self.main, self.main_ref, self.main_tip)
         return MainRestored(
             what=f"{what}; it is back at {self.main_tip[:12].decode()}",
@@ -188,7 +122,8 @@ class Core:
             return Merged(commit=tip.decode())
         if not merge_bases(store, tip, theirs):
             return MergeFailed(reason="the branch shares no history with main")
-        branch = b"gg-" + worktrees.flat_name(issue)
+        branch = branch_of(issue)
+        self.conflict = None
         outcome = self._compute(tip, theirs, branch)
         if outcome.conflicts:
             return MergeFailed(
@@ -205,7 +140,7 @@ class Core:
     def _advance(self, theirs: Sha, outcome: TreeMerge, message: bytes, log: str) -> Merged | MergeFailed:
         tip, store = self.main_tip, self.grounds.store
         assert outcome.tree is not None
-        made = write_commit(self.main_of_run, outcome.tree, [tip, theirs], message)
+        made = write_commit(self.vault, outcome.tree, [tip, theirs], message)
         if self.in_place:
             carry(store, self.main.store, made, (tip,), has=self.main.store.has)
         try:
@@ -216,6 +151,66 @@ class Core:
             return MergeFailed(reason=str(error))
         self.main_tip = made
         return Merged(commit=made.decode())
+
+    # -- a conflict left in place ---------------------------------------------------------------------------------------
+
+    def begin_conflict(
+        self, issue: str, commit: str, signature: Signature, message: str
+    ) -> ConflictLeft | Merged | MergeFailed:
+        """Leave the conflicted merge of ``commit`` in place in main, as git would (M2); one that is clean is simply made."""
+        theirs, branch = commit.encode(), branch_of(issue)
+        tip, store = self.main_tip, self.grounds.store
+        if contains(store, tip, theirs) or not merge_bases(store, tip, theirs):
+            return self.merge(issue, commit, signature, message)
+        outcome = self._compute(tip, theirs, branch)
+        if not outcome.conflicts:
+            return self.merge(issue, commit, signature, message)
+        if self.in_place:
+            carry(store, self.main.store, theirs, (tip,), has=self.main.store.has)
+            self._carry_blobs(outcome)
+        text = compose(message, self.run_id, signature)
+        try:
+            self.conflict = conflicts.begin(self.main, self.main_ref, theirs, outcome, text, branch)
+        except (InTheWay, RefMoved) as error:
+            return MergeFailed(reason=str(error))
+        return ConflictLeft(conflicts=tuple(os.fsdecode(path) for path in self.conflict.paths))
+
+    def _carry_blobs(self, outcome: TreeMerge) -> None:
+        """In place: give the operator's store the texts the merge made, which only the run's has."""
+        entries = [entry for entry in outcome.changes.values() if entry is not None]
+        entries += [conflict.left for conflict in outcome.conflicts.values() if conflict.left is not None]
+        for _, sha in entries:
+            if not self.main.store.has(sha):
+                self.main.store.write(*self.grounds.store.raw(sha))
+
+    def resolution(self) -> Resolved | Unresolved:
+        """Ask git whether the merge left in place is concluded as it must be (M3); new untracked leftovers are saved and go."""
+        if self.conflict is None:
+            return Unresolved(reason="no merge is left in place")
+        found = conflicts.resolution(self.main, self.conflict)
+        if isinstance(found, Unresolved):
+            return found
+        tip = found.commit.encode()
+        saved = None
+        if not self.in_place:
+            text = compose("What a merge agent left in the main workspace", self.run_id, None)
+            saved = save_work(self.main, self.vault, b"main", tip, None, text)
+            if saved is not None:
+                put_back(self.main, self.main_ref, tip, untracked=Untracked.UNIGNORED_GO)
+        adopt(self.grounds.store, tip, (self.conflict.tip,))
+        self.main_tip = tip
+        conflicts.drop_record(self.main)
+        return evolve(found, saved_ref=None if saved is None else saved.decode())
+
+    def abort_conflict(self) -> str | None:
+        """Put main back exactly as it was before the conflict (M4), saving to a hidden ref what that drops."""
+        if self.conflict is None:
+            return None
+        text = compose("What a merge agent left in the main workspace", self.run_id, None)
+        saved = conflicts.abort(self.main, self.vault, self.conflict, text)
+        self.main_tip = self.conflict.tip
+        self.conflict = None
+        return None if saved is None else saved.decode()
 
     # -- the operator ---------------------------------------------------------------------------------------------------
 
@@ -253,6 +248,7 @@ class Core:
         return self.main_tip
 
     def close(self) -> None:
-        """Leave nothing of the run registered or locked."""
+        """Leave nothing of the run registered or locked, no waiting worktree and no trash."""
+        self.pool.close()
         self.operator.place.store.close()
         self.grounds.store.close()

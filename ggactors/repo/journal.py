@@ -116,8 +116,7 @@ def staging_of(place: Place) -> bytes:
 
 def write_journal(place: Place, journal: Journal) -> None:
     """Make the journal durable before anything else is touched."""
-    place.disk.make(journal_path(place) + b".new", journal.dump(), sync=True)
-    place.disk.rename(journal_path(place) + b".new", journal_path(place))
+    place.disk.put(journal_path(place), journal.dump(), sync=True)
 
 
 def forget(place: Place) -> None:
@@ -129,8 +128,6 @@ def forget(place: Place) -> None:
 
 def recover(place: Place) -> str | None:
     """Finish or undo a move that a dead process left; say which, or None when there was none (call only without live agents)."""
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(journal_path(place) + b".new")
     try:
         with open(journal_path(place), "rb") as file:
             journal = Journal.parse(file.read())
@@ -142,7 +139,7 @@ def recover(place: Place) -> str | None:
     with contextlib.suppress(FileNotFoundError):
         if os.stat(lock).st_ino == journal.lock_inode:
             os.unlink(lock)
-    if place.refs.read(journal.ref) == journal.new:
+    if journal.new != journal.old and place.refs.read(journal.ref) == journal.new:
         _forward(place, journal)
         outcome = "finished"
     else:

@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.git import RepositoryFacts
 from ggactors.protocol.values import Problem
-from ggactors.repo import own, worktrees
+from ggactors.repo import conflicts, own, worktrees
 from ggactors.repo.baseline import commit_baseline, make_repository
 from ggactors.repo.commits import compose, write_commit
 from ggactors.repo.core import Core
@@ -198,6 +198,7 @@ class _Opener:
             assert tip is not None
             worktrees.add(main, branch, tip, new_branch=False)
         _finish_interrupted(main, self._tell)
+        self._take_back_conflict(main, grounds)
         snapshot = refs.read(SNAPSHOT)
         untouched: dict[bytes, Entry | None] = {}
         if snapshot is not None:
@@ -216,6 +217,14 @@ class _Opener:
             run_id=self._wish.run_id, operator=self._operator, grounds=grounds, main=main, main_ref=ref,
             started_on=started_on, base=snapshot or start, main_tip=tip, in_place=False, untouched=untouched,
         )  # fmt: skip
+
+    def _take_back_conflict(self, main: Place, grounds: Grounds) -> None:
+        """Abort a conflicted merge that a dead process left in place (M4)."""
+        pending = conflicts.read_record(main)
+        if pending is not None:
+            text = compose("What a merge agent left in the main workspace", self._wish.run_id, None)
+            conflicts.abort(main, grounds.place(b"main"), pending, text)
+            self._tell("a conflicted merge that a dead process left in the main workspace was taken back")
 
     def _take_snapshot(self, main: Place, ref: bytes, start: Sha) -> None:
         """Make the operator's uncommitted work the run's first commit, in the run's own repository alone (W11)."""
@@ -236,6 +245,7 @@ class _Opener:
     def _in_place(self, grounds: Grounds, base: Sha, branch: bytes) -> Core:
         place = self._operator.place
         ref = HEADS + branch
+        self._take_back_conflict(place, grounds)
         leave = dict(self.dirty)
         self._tell("agents work in your own checkout (in place): what they and their commands do to it is not undone")
         if self._wish.include_dirty and self.dirty:

@@ -7,10 +7,12 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from ggactors.repo.checkout import check_path, create
 from ggactors.repo.disk import make_folders
+from ggactors.repo.faults import Malformed
 from ggactors.repo.index import Index
 from ggactors.repo.scan import scan
 from ggactors.repo.trees import walk
@@ -20,14 +22,22 @@ if TYPE_CHECKING:
     from ggactors.repo.place import Place
 
 
-def retarget(place: Place, tree: Sha, *, clear_untracked: bool) -> int:
-    """Bring files and index to ``tree``; answer how many files were written.
+class Untracked(Enum):
+    """What becomes of files that are not tracked."""
 
-    ``clear_untracked`` also removes everything else, ignored files included.
-    """
+    KEEP = "keep"
+    UNIGNORED_GO = "unignored-go"
+    ALL_GO = "all-go"
+
+
+def retarget(place: Place, tree: Sha, *, untracked: Untracked) -> int:
+    """Bring files and index to ``tree``; answer how many files were written."""
     with place.lock() as lock:
-        index = _readable(lock.path)
-        found = scan(place, index, fresh=False)
+        try:
+            index = lock.read()
+        except Malformed:
+            index = Index()  # spoilt by somebody: everything is looked at anew
+        found = scan(place, index, fresh=untracked is Untracked.UNIGNORED_GO, into_nested=True)
         for path, (status, entry) in found.refreshed.items():
             index.set(path, entry, status)
         stale = {*found.changed, *found.deleted, *index.unmerged}
@@ -40,31 +50,26 @@ def retarget(place: Place, tree: Sha, *, clear_untracked: bool) -> int:
         differing = index.against(iter(items))
         goal = {path for path, _, _ in items}
         for path in (stale | set(differing)) - goal:
-            _remove(place, path)
+            remove(place, path)
             index.remove(path)
-        if clear_untracked:
+        for path in found.fresh:
+            if path not in goal:
+                remove(place, path)
+        if untracked is Untracked.ALL_GO:
             _clear(place, index)
         ends = place.line_ends_of(tree, goal)
         written = 0
         for path, (wanted, _) in differing.items():
             if wanted is not None:
-                _make_room(place, path)
+                make_room(place, path)
                 index.set(path, wanted, create(place, ends, place.on_disk(path), path, wanted))
                 written += 1
         lock.save(index)
         return written
 
 
-def _readable(path: bytes) -> Index:
-    from ggactors.repo.faults import Malformed
-
-    try:
-        return Index.read(path)
-    except Malformed:
-        return Index()  # spoilt by somebody: everything is looked at anew
-
-
-def _remove(place: Place, path: bytes) -> None:
+def remove(place: Place, path: bytes) -> None:
+    """Remove a file or link and the folders that empties; never through a linked folder."""
     target = place.on_disk(path)
     if not _under_real_folders(place, path):
         return
@@ -91,7 +96,8 @@ def _under_real_folders(place: Place, path: bytes) -> bool:
     return True
 
 
-def _make_room(place: Place, path: bytes) -> None:
+def make_room(place: Place, path: bytes) -> None:
+    """Clear what stands where a file shall be, or where a folder above it shall be, and make those folders."""
     parts = path.split(b"/")
     for depth in range(1, len(parts)):
         folder = place.on_disk(b"/".join(parts[:depth]))

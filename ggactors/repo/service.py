@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import trio
 
 from ggactors.ports import LaunchRefused, RepositoryBroken
+from ggactors.repo import issues, worktrees
 from ggactors.repo.disk import Disk
 from ggactors.repo.faults import GitFault, explain
 from ggactors.repo.opening import Opened, Wish, open_core
@@ -20,14 +21,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ggactors.protocol.git import (
+        ChangeSummary,
+        ConflictLeft,
         Landing,
         MainRestored,
         Merged,
         MergeFailed,
         OpenedWorktree,
+        Resolved,
         SealBlocked,
         Sealed,
         Signature,
+        Unresolved,
     )
 
 __all__ = ["GitRepository", "inspect_workspace", "open_repository"]
@@ -92,8 +97,6 @@ class GitRepository:
         self._limiter = limiter
         self._main = trio.Lock()
         self._issues: dict[str, trio.Lock] = {}
-        self._trash: list[bytes] = []
-        self._branches: dict[str, str] = {}
 
     def _of(self, issue: str) -> trio.Lock:
         return self._issues.setdefault(issue, trio.Lock())
@@ -101,46 +104,41 @@ class GitRepository:
     async def open_worktree(self, issue: str) -> OpenedWorktree:
         """Make the issue's worktree from main's tip (W2), or give back the one it has (W3)."""
         async with self._of(issue):
-            opened = await self._do(f"making the worktree of {issue}", lambda: self._core.open_worktree(issue))
-        self._branches[issue] = opened.branch
-        return opened
-
-    def branch_of(self, issue: str) -> str | None:
-        """Give the branch of the issue's worktree, or None when it has none (any more)."""
-        return self._branches.get(issue)
+            return await self._do(f"making the worktree of {issue}", lambda: issues.open_worktree(self._core, issue))
 
     async def seal(self, issue: str, signature: Signature, message: str) -> Sealed | SealBlocked:
         """Commit everything unignored of the issue's worktree on the issue's branch (W4)."""
         async with self._of(issue):
-            return await self._do(f"committing {issue}", lambda: self._core.seal(issue, signature, message))
+            return await self._do(f"committing {issue}", lambda: issues.seal(self._core, issue, signature, message))
 
     async def describe(self, issue: str) -> str:
         """Say in a line what the issue's worktree holds against its base (D5)."""
         async with self._of(issue):
-            return await self._do(f"reading the worktree of {issue}", lambda: self._core.describe(issue))
+            return await self._do(f"reading the worktree of {issue}", lambda: issues.describe(self._core, issue))
+
+    def branch_of(self, issue: str) -> str | None:
+        """Give the branch of the issue's worktree, or None when it has none (any more)."""
+        place = self._core.place_of(issue)
+        return issues.branch_of(issue).decode() if worktrees.exists(place) else None
+
+    async def changes(self, issue: str, commit: str) -> ChangeSummary:
+        """Summarise, path by path, what a commit of the issue changes against the issue's base (R2)."""
+        return await self._do(f"comparing {issue} with its base", lambda: issues.changes(self._core, issue, commit))
+
+    async def check_out(self, issue: str, commit: str) -> str | None:
+        """Make the issue's worktree and branch exactly ``commit`` again, saving what differed to a hidden ref (R8)."""
+        async with self._of(issue):
+            return await self._do(f"putting {issue} back", lambda: issues.check_out(self._core, issue, commit))
 
     async def discard(self, issue: str, *, accepted: bool) -> str | None:
         """Tear the issue's worktree and branch down (W5); answer the hidden ref of what was not in main."""
         async with self._of(issue):
-            saved, trash = await self._do(
-                f"removing the worktree of {issue}", lambda: self._core.discard(issue, accepted=accepted)
+            saved = await self._do(
+                f"removing the worktree of {issue}", lambda: issues.discard(self._core, issue, accepted=accepted)
             )
-        self._branches.pop(issue, None)
-        if trash is not None:
-            self._trash.append(trash)
-            await self._sweep()
+        self._issues.pop(issue, None)
+        await self._do("clearing away", self._core.pool.sweep)
         return saved
-
-    async def _sweep(self) -> None:
-        """Delete what was renamed away; nobody waits for it but the caller's own thread slot."""
-        trash, self._trash = self._trash, []
-        disk = self._core.grounds.disk
-
-        def work() -> None:
-            for folder in trash:
-                disk.sweep(folder)
-
-        await self._do("clearing away", work)
 
     async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
         """Commit what agents rooted in main have changed there, in their name (M6). None when there was nothing."""
@@ -156,6 +154,25 @@ class GitRepository:
         """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""
         async with self._main:
             return await self._do(f"merging {issue}", lambda: self._core.merge(issue, commit, signature, message))
+
+    async def begin_conflict(
+        self, issue: str, commit: str, signature: Signature, message: str
+    ) -> ConflictLeft | Merged | MergeFailed:
+        """Leave the conflicted merge of ``commit`` in place in main, as git would (M2)."""
+        async with self._main:
+            return await self._do(
+                f"leaving the merge of {issue}", lambda: self._core.begin_conflict(issue, commit, signature, message)
+            )
+
+    async def resolution(self) -> Resolved | Unresolved:
+        """Ask git whether the merge left in place is concluded as it must be (M3)."""
+        async with self._main:
+            return await self._do("looking at the merge", self._core.resolution)
+
+    async def abort_conflict(self) -> str | None:
+        """Put main back exactly as it was before ``begin_conflict`` (M4), saving to a hidden ref what that drops."""
+        async with self._main:
+            return await self._do("taking the merge back", self._core.abort_conflict)
 
     async def land(self) -> Landing:
         """Move the operator's checkout forward to main's tip, all or nothing (W10)."""

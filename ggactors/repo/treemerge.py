@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ggactors.repo.trees import Changes
 
 Sides = dict[bytes, tuple[Entry | None, Entry | None]]
+Names = tuple[bytes, bytes]
+"""What a file is called by us and by them, where a rename makes that differ from its base."""
 
 
 @frozen(kw_only=True)
@@ -104,15 +106,17 @@ class Merger:
             return
         self._settle(path, base, ours, theirs)
 
-    def _settle(self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry) -> None:
-        outcome = self._merge_file(path, base, ours, theirs)
+    def _settle(self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry, names: Names | None = None) -> None:
+        outcome = self._merge_file(path, base, ours, theirs, names)
         if outcome.kind is None:
             self.result.changes[path] = outcome.entry
         else:
             stages = {stage: entry for stage, entry in ((1, base), (2, ours), (3, theirs)) if entry is not None}
             self.result.conflicts[path] = Conflict(kind=outcome.kind, stages=stages, left=outcome.entry)
 
-    def _merge_file(self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry) -> _Outcome:
+    def _merge_file(
+        self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry, names: Names | None = None
+    ) -> _Outcome:
         """Merge two versions of one file; the base may be missing or of another kind."""
         if kind_of(ours) != kind_of(theirs):
             return _Outcome(entry=ours, kind="distinct types")
@@ -126,9 +130,11 @@ class Merger:
             return _Outcome(entry=(mode, ours[1]), kind=kind)
         if kind_of(ours) in (LINK, GITLINK):
             return _Outcome(entry=ours, kind="link" if kind_of(ours) == LINK else "submodule")
-        return self._merge_content(path, below, (mode, ours[1]), theirs, kind)
+        return self._merge_content(path, below, (mode, ours[1]), theirs, kind, names)
 
-    def _merge_content(self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry, kind: str | None) -> _Outcome:
+    def _merge_content(
+        self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry, kind: str | None, names: Names | None
+    ) -> _Outcome:
         given: Mapping[bytes, Value] = self._attributes.of(path) if self._attributes is not None else {}
         below = self._store.blob(base[1]) if base is not None else b""
         left, right = self._store.blob(ours[1]), self._store.blob(theirs[1])
@@ -140,13 +146,19 @@ class Merger:
         )
         if opaque:
             return _Outcome(entry=ours, kind="binary")
-        size = given.get(b"conflict-marker-size")
-        labels = self._labels
-        if isinstance(size, bytes) and size.isdigit():
-            labels = Labels(ours=labels.ours, theirs=labels.theirs, size=labels.size - 7 + int(size))
+        labels = self._labels_for(names, given.get(b"conflict-marker-size"))
         merged = merge_text(below, left, right, labels, union=how == b"union")
         entry = (ours[0], self._store.write(BLOB, merged.content))
         return _Outcome(entry=entry, kind=("content" if base is not None else "add/add") if merged.conflicts else kind)
+
+    def _labels_for(self, names: Names | None, size: Value) -> Labels:
+        """Say at the markers which path each side has, where they differ, as git does."""
+        plain = self._labels
+        ours, theirs = plain.ours, plain.theirs
+        if names is not None:
+            ours, theirs = ours + b":" + names[0], theirs + b":" + names[1]
+        wide = plain.size - 7 + int(size) if isinstance(size, bytes) and size.isdigit() else plain.size
+        return Labels(ours=ours, theirs=theirs, size=wide)
 
     # -- renames --------------------------------------------------------------------------------------------------------
 
@@ -179,7 +191,7 @@ class Merger:
             self._settle(left, base, ours, theirs)
             return
         add = self.result.conflicts
-        outcome = self._merge_file(left, base, ours, theirs)
+        outcome = self._merge_file(left, base, ours, theirs, (left, right))
         merged = outcome.entry or ours
         add[source] = Conflict(kind="rename/rename", stages={1: base}, left=None)
         add[left] = Conflict(kind="rename/rename", stages={2: merged}, left=merged)
@@ -196,7 +208,7 @@ class Merger:
         elif kind_of(theirs) != kind_of(ours):
             self._done -= {source, target}
         else:
-            self._settle(target, base, ours, theirs)
+            self._settle(target, base, ours, theirs, (target, source))
 
     def _they_renamed(self, source: bytes, base: Entry, target: bytes) -> None:
         ours, theirs = self._left[source][1], self._right[target][1]
@@ -210,7 +222,7 @@ class Merger:
             self.result.conflicts[target] = Conflict(kind="rename/delete", stages={1: base, 3: theirs}, left=theirs)
             return
         self.result.changes[source] = None
-        self._settle(target, base, ours, theirs)
+        self._settle(target, base, ours, theirs, (source, target))
 
     # -- folders against files ------------------------------------------------------------------------------------------
 

@@ -126,8 +126,9 @@ def drop_half_made(grounds: Grounds) -> list[bytes]:
                 grounds.disk.sweep(os.path.dirname(file.read().strip()))
             grounds.disk.sweep(folder)
             dropped.append(name)
+    grounds.disk.sweep(os.path.join(grounds.common, b"idle"))
     for where in (grounds.common, grounds.folder):
         for name in os.listdir(where) if os.path.isdir(where) else ():
-            if name.startswith(b".trash-"):
+            if name.startswith((b".trash-", b".idle-")):
                 grounds.disk.sweep(os.path.join(where, name))
     return dropped

@@ -268,7 +268,31 @@ async def test_discarding_saves_everything_unignored_first_W5(place):
     again = await repo.open_worktree("AUTH-1")
     assert not (Path(again.root) / "fresh").exists()
     assert await repo.discard("AUTH-1", accepted=False) is None
+    assert [path for path in (place[1] / "worktrees").iterdir() if not path.name.startswith(".")] == []
+    await repo.close()
     assert list((place[1] / "worktrees").iterdir()) == []
+
+
+async def test_a_worktree_used_again_holds_nothing_of_the_issue_before_W2(place):
+    init(place[0], {"a": "1\n", ".gitignore": "build/\n*.o\n", "d/f": "f\n"})
+    repo = await start(place)
+    opened = await repo.open_worktree("AUTH-1")
+    root = Path(opened.root)
+    inode = root.stat().st_ino
+    write(root, {"build/out": "o", "x.o": "o", "a": "2\n", "left": "l", "d/g.o": "o", "d/f": None})
+    git(root, "stash", "-u", "-q")
+    write(root, {"build/again": "o", "d/g.o": "o", "nest/.git/HEAD": "ref: x"})
+    await repo.discard("AUTH-1", accepted=False)
+    assert git(repo.facts.repository, "worktree", "list").count(b"\n") == 2
+    await finish(repo, "AUTH-3", {"d/f": "newer\n", "d/new": "n"})
+    again = await repo.open_worktree("AUTH-2")
+    second = Path(again.root)
+    assert second.stat().st_ino == inode
+    assert disk_state(second) == disk_state(Path(repo.facts.main))
+    assert git(second, "status", "--porcelain", "--ignored") == b""
+    assert git(second, "reflog").count(b"\n") == 1
+    assert git_code(second, "rev-parse", "-q", "--verify", "ORIG_HEAD") != 0
+    assert git(second, "symbolic-ref", "--short", "HEAD").decode().strip() == again.branch == "gg-AUTH-2"
     await repo.close()
 
 
