@@ -44,7 +44,8 @@ class _Lines:
 class Simulation:
     """One run in memory. ``script`` is what the models reply, or ``source`` serves them; ``document`` changes the crew.
 
-    ``watch(staff, event)`` sees every event as it is emitted, which is the place to check invariants at every step.
+    ``watch(staff, event)`` sees every event as it is emitted, which is the place to check invariants at every step; what it raises
+    is raised once the run is over.
     """
 
     script: Mapping[str, Sequence[Entry]] = field(factory=dict)
@@ -76,7 +77,12 @@ class Simulation:
         """Drive the run to its end and return what it came to. Cancelled: the run is stopped at once."""
         crew = self._crew()
         source = self._source()
-        bus = EventBus(run="simulated", clock=lambda: "2026-01-02T03:04:05.000Z")
+        lost: list[Exception] = []
+        bus = EventBus(
+            run="simulated",
+            clock=lambda: "2026-01-02T03:04:05.000Z",
+            on_sink_lost=lambda _, error: lost.append(error),
+        )
         view = RunView()
         bus.add_sink(view.apply)  # type: ignore[arg-type]
         bus.add_sink(self._see)  # type: ignore[arg-type]
@@ -104,6 +110,8 @@ class Simulation:
         finally:
             staff.close()
             bus.close()
+        if lost:
+            raise lost[0]
         if staff.outcome is None:
             raise AssertionError("the run gave no account")
         return staff.outcome
