@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyte
+import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 ROOT = Path(__file__).parents[2]
 
@@ -43,6 +44,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left() -> Iterator[None]:
+    """End what the test started. Every test module of the command line imports this."""
+    yield
+    LEFT.close()
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from cli_kit import Shell, environment
+from cli_kit import Shell, environment, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors import __version__
 from ggactors.cli import check

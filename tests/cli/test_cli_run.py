@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from cli_kit import Shell, environment, lines_of
+from cli_kit import Shell, environment, lines_of, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.cli.main import main
 from ggactors.telemetry.jsonl import parse_line

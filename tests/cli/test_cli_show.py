@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from cli_kit import Shell, lines_of
+from cli_kit import Shell, lines_of, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.cli.main import main
 from ggactors.store.lock import take_lock
