@@ -17,7 +17,7 @@ from ggactors.repo.checkout import check_path, create
 from ggactors.repo.disk import make_folders
 from ggactors.repo.faults import InTheWay, Locked, RefMoved
 from ggactors.repo.index import Index, IndexLock, file_mode
-from ggactors.repo.journal import Journal, forget, staging_of, write_journal
+from ggactors.repo.journal import Journal, OpenJournal, staging_of
 from ggactors.repo.objects import LINK, Entry
 from ggactors.repo.preflight import Preflight, holds
 from ggactors.repo.trees import walk
@@ -101,15 +101,15 @@ class Mover:
         self._present = Preflight(
             place, self._index, tree, move.changes, ends=self._ends, untouched=move.untouched
         ).run()
-        write_journal(place, Journal.of(place, move.ref, move.old, move.new, move.changes, self._present))
+        journal = OpenJournal(place, Journal.of(place, move.ref, move.old, move.new, move.changes, self._present))
         try:
             self._swap(self._present)
             self._commit()
         except BaseException:
             self._undo()
-            forget(place)
             raise
-        forget(place)
+        finally:
+            journal.close()
 
     # -- files ----------------------------------------------------------------------------------------------------------
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import glob
 import json
 import os
+import time
 from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from ggactors.repo.faults import Malformed, show
+from ggactors.repo.disk import LOCK_WAIT
+from ggactors.repo.faults import Locked, Malformed, show
 from ggactors.repo.index import file_mode
 from ggactors.repo.preflight import holds
 
@@ -114,25 +118,78 @@ def staging_of(place: Place) -> bytes:
     return os.path.join(place.gitdir, _FOLDER) if same else os.path.join(place.root, b"." + _FOLDER)
 
 
-def write_journal(place: Place, journal: Journal) -> None:
-    """Make the journal durable before anything else is touched."""
-    place.disk.put(journal_path(place), journal.dump(), sync=True)
+class OpenJournal:
+    """A journal in force: durable, and locked for as long as this process is at it, so that nobody takes it for a dead one's."""
+
+    def __init__(self, place: Place, journal: Journal) -> None:
+        self._place = place
+        self._temporary = b"%s.%d.%d~" % (journal_path(place), os.getpid(), time.monotonic_ns())
+        place.disk.sweep(staging_of(place))  # of a move that was over: its journal is gone
+        place.disk.make(self._temporary, b"")
+        self._handle = os.open(self._temporary, os.O_RDWR | os.O_CLOEXEC)
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX)
+            place.disk.write(self._handle, journal.dump(), self._temporary)
+            os.fsync(self._handle)
+            place.disk.rename(self._temporary, journal_path(place))
+        except BaseException:
+            os.close(self._handle)
+            with contextlib.suppress(OSError):
+                os.unlink(self._temporary)
+            raise
+
+    def close(self) -> None:
+        """Drop journal and staging: the move is over, one way or the other."""
+        _forget(self._place)
+        os.close(self._handle)
 
 
-def forget(place: Place) -> None:
-    """Drop journal and staging: the move is over, one way or the other."""
-    with contextlib.suppress(OSError):
+def _forget(place: Place) -> None:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(journal_path(place))
     place.disk.sweep(staging_of(place))
 
 
+def _take_over(path: bytes) -> int | None:
+    """Open a dead process's journal, waiting for one that lives; None when there is none (any more). Raises Locked."""
+    deadline = time.monotonic() + LOCK_WAIT
+    while True:
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(handle).st_nlink:
+                return handle
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                os.close(handle)
+                raise Locked(path) from None
+        os.close(handle)
+        time.sleep(0.02)
+
+
 def recover(place: Place) -> str | None:
-    """Finish or undo a move that a dead process left; say which, or None when there was none (call only without live agents)."""
-    try:
-        with open(journal_path(place), "rb") as file:
-            journal = Journal.parse(file.read())
-    except FileNotFoundError:
+    """Finish or undo a move that a dead process left; say which, or None when there was none. Raises Locked, Malformed."""
+    for leftover in glob.glob(glob.escape(journal_path(place)) + b".*~"):
+        handle = _take_over(leftover)
+        if handle is not None:
+            os.unlink(leftover)
+            os.close(handle)
+    handle = _take_over(journal_path(place))
+    if handle is None:
         return None
+    try:
+        return _recover(place, handle)
+    finally:
+        os.close(handle)
+
+
+def _recover(place: Place, handle: int) -> str:
+    try:
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            journal = Journal.parse(file.read())
     except (ValueError, KeyError, TypeError) as error:
         raise Malformed(f"{show(journal_path(place))} is not readable; look at it and remove it") from error
     lock = place.index_path + b".lock"
@@ -145,7 +202,7 @@ def recover(place: Place) -> str | None:
     else:
         _back(place, journal)
         outcome = "undone"
-    forget(place)
+    _forget(place)
     return outcome
 
 
