@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field
 
+from ggactors.actors.asking import Asking, ForGood
 from ggactors.actors.conversation import Conversation
-from ggactors.actors.spending import Hold
+from ggactors.actors.gates import NoHooks, ending_call
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
 from ggactors.actors.turn import Turn
-from ggactors.ports import JournalBroken, ModelFault, RepositoryBroken
-from ggactors.protocol.agent import AgentEnded, AgentSpawned, Say, Stop, Wake
+from ggactors.ports import JournalBroken, RepositoryBroken
+from ggactors.protocol.agent import AgentEnded, AgentSpawned, Finished, Say, Stop, Wake
 from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
-from ggactors.protocol.events import LimitExceeded, RetryWait, TurnOutcome, UsageSpent
+from ggactors.protocol.events import LimitExceeded, TurnOutcome
+from ggactors.protocol.model import ModelReply
 from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
-from ggactors.rules.backoff import wait_secs
-from ggactors.rules.briefs import no_call_feedback
-from ggactors.rules.ceilings import Tally, judge_after, judge_before
-from ggactors.rules.spend import Verdict
+from ggactors.rules.briefs import gate_blocked, no_call_feedback
+from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
 
@@ -37,12 +37,11 @@ if TYPE_CHECKING:
 
     from ggactors.actors.desk import Desk, Endings
     from ggactors.actors.stations import Station
-    from ggactors.ports import Model, Toolbox
-    from ggactors.protocol.agent import AgentLetter, AgentOrder
+    from ggactors.ports import Hooks, Model, Toolbox
+    from ggactors.protocol.agent import AgentLetter, AgentOrder, Ending
     from ggactors.protocol.crew import Profile
-    from ggactors.protocol.model import ModelReply, ToolCall, Usage
+    from ggactors.protocol.model import ModelRequest, ToolCall
     from ggactors.protocol.values import Refused
-    from ggactors.rules.ceilings import Breach
     from ggactors.runtime.mailbox import Inbox
     from ggactors.runtime.slots import Seat
 
@@ -76,6 +75,9 @@ class AgentActor:
     parse_children: Callable[[ToolCall], tuple[str, ...] | Refused | None] = _all_children
     guide: Callable[[ToolCall], str | None] = _no_guide
     """Gives what the repository says about working where a call works, the first time (AGENTS.md)."""
+    hooks: Hooks = field(factory=NoHooks)
+    opening: Hooks = field(factory=NoHooks)
+    """The session's hooks, for the one agent that opens it."""
     begun: bool = True
     tally: Tally = field(factory=Tally)
     heard: list[Say] = field(factory=list)
@@ -83,11 +85,16 @@ class AgentActor:
     waits_open: bool = False
     """Whether the board still holds waits of this agent that were not read."""
     _inbox: Inbox[AgentLetter, None] | None = None
+    _last_result: TurnResult = TurnResult.PROGRESSED
     _talk: Conversation = field(init=False)
+    _asking: Asking = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        """Make the conversation."""
+        """Make the conversation and the way to the model."""
         self._talk = Conversation(agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack)
+        self._asking = Asking(
+            agent=self.order.id, profile=self.profile.id, model=self.model, desk=self.desk, breach=self._breach
+        )
 
     @property
     def id(self) -> str:
@@ -146,12 +153,44 @@ class AgentActor:
                 with self.desk.switch.interruptible(self.id):
                     await self.seat.take(begun=self.begun)
             self._state(AgentState.RUNNING)
-            while True:
-                end = self._boundary() or await self._one_turn()
-                if end is not None:
-                    return end
+            end = await self._start_hooks()
+            while end is None:
+                end = self._boundary() or await self._heard("before-generation") or await self._one_turn()
         except WindDown:
             return self._stopped()
+        else:
+            return end
+
+    async def _start_hooks(self) -> SessionEnd | None:
+        """Run the session's and the agent's starting hooks; one that could not be run ends the session (C4)."""
+        for hooks, event in ((self.opening, "session-start"), (self.hooks, "agent-start")):
+            outcome = await hooks.fire(event)
+            if outcome.failed is not None:
+                return SessionEnd(status=Status.HOOK_ERROR, summary=outcome.failed)
+            for message in outcome.messages:
+                self._talk.user(message)
+        return await self._completed_by_hook()
+
+    async def _heard(self, event: str) -> SessionEnd | None:
+        """Let hook objects hear of an event between turns, and end the session if one of them says so."""
+        if not self.hooks.listens(event):
+            return await self._completed_by_hook()
+        outcome = await self.hooks.fire(event, {"turns": self.tally.turns})
+        for message in outcome.messages:
+            self._talk.user(message)
+        return await self._completed_by_hook()
+
+    async def _completed_by_hook(self) -> SessionEnd | None:
+        """End the session that a hook object completed, through the gate like any ending (contract section 5)."""
+        summary = self.hooks.take_completion()
+        if summary is None:
+            return None
+        ending = Finished(summary=summary)
+        blocked = await self.admit(ending, summary, None)
+        if blocked is None:
+            return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+        self._talk.user(gate_blocked(blocked))
+        return None
 
     async def _leave(self, end: SessionEnd) -> None:
         """Wait for the subagents' ends, close the tools, carry the work away, say so, and only then hand the seat on."""
@@ -247,19 +286,23 @@ class AgentActor:
     # ------------------------------------------------------------ turns
 
     async def _one_turn(self) -> SessionEnd | None:
-        reply = await self._ask_model()
-        if isinstance(reply, SessionEnd):
-            return reply
+        reply = await self._asking.reply(self._question)
+        match reply:
+            case Breach():
+                return self._breached(reply)
+            case ForGood():
+                self._record(TurnResult.ERROR, reply.error_type)
+                return SessionEnd(status=reply.status, summary=reply.message)
+            case ModelReply():
+                pass
         await self._talk.take_reply(self.tally.turns + 1, reply)
         turn = Turn(agent=self, desk=self.desk, reply=reply)
-        ending = None
-        if reply.calls:
-            ending = await turn.carry_out()
-        result = (
-            TurnResult.ERROR if not reply.calls else TurnResult.PROGRESSED if ending is None else TurnResult.FINISHED
-        )
-        self._record(result, None if reply.calls else "missing_completion_no_call")
-        self._talk.answer(self.tally.turns, turn.results, result)
+        ending = await turn.carry_out() if reply.calls else None
+        if not reply.calls:
+            self._record(TurnResult.ERROR, "missing_completion_no_call")
+        else:
+            self._record(TurnResult.PROGRESSED if ending is None else TurnResult.FINISHED, None)
+        self._talk.answer(self.tally.turns, turn.results, self._last_result)
         for text in turn.guides:
             self._talk.user(text)
         if not reply.calls:
@@ -267,9 +310,14 @@ class AgentActor:
         if ending is not None:
             return ending
         breach = judge_after(self.desk.limits, self.tally)
-        return None if breach is None else self._breached(breach)
+        return await self._heard("after-turn") if breach is None else self._breached(breach)
+
+    def _question(self, attempt: int) -> ModelRequest:
+        tools = (*self.toolbox.specs, *self.endings.specs)
+        return self._talk.request(self.order, turn=self.tally.turns + 1, attempt=attempt, tools=tools)
 
     def _record(self, result: TurnResult, error_type: str | None) -> None:
+        self._last_result = result
         self.tally = self.tally.after(result, window=self.desk.limits.error_rate_window)
         self.desk.emit(
             TurnOutcome(
@@ -280,75 +328,6 @@ class AgentActor:
                 turns=self.tally.turns,
             )
         )
-
-    async def _ask_model(self) -> ModelReply | SessionEnd:
-        """Ask for one reply, waiting out what a retry can cure (C1). Spend is reserved before and settled after (C3)."""
-        attempt = 0
-        while True:
-            attempt += 1
-            request = self._talk.request(
-                self.order, turn=self.tally.turns + 1, attempt=attempt, tools=(*self.toolbox.specs, *self.endings.specs)
-            )
-            hold = await self._reserve(self.model.bound(request))
-            if hold is None:
-                breach = self._breach()
-                if breach is None:
-                    raise AssertionError("a call was refused for its spend, and no ceiling is reached")
-                return self._breached(breach)
-            try:
-                reply = await self.model.reply(request)
-            except ModelFault as fault:
-                hold.settle(None)
-                end = await self._faulted(fault, attempt)
-                if end is not None:
-                    return end
-                continue
-            except BaseException:
-                hold.settle(None)
-                raise
-            hold.settle(reply.usage)
-            usage = reply.usage
-            self.desk.emit(
-                UsageSpent(
-                    agent=self.id,
-                    profile=self.profile.id,
-                    model=self.model.label,
-                    input=usage.input,
-                    cached_input=usage.cached_input,
-                    output=usage.output,
-                    reasoning=usage.reasoning,
-                    cost=usage.cost,
-                )
-            )
-            return reply
-
-    async def _reserve(self, bound: Usage | None) -> Hold | None:
-        match self.desk.spending.reserve_nowait(bound):
-            case Hold() as hold:
-                return hold
-            case Verdict.SPENT:
-                return None
-            case Verdict.WAIT:
-                with self.desk.switch.interruptible(self.id):
-                    return await self.desk.spending.reserve(bound)
-
-    async def _faulted(self, fault: ModelFault, attempt: int) -> SessionEnd | None:
-        """Wait a passing fault out, or end for good. Nothing is counted for a fault that passes."""
-        if not fault.retryable:
-            status = Status.AUTH_ERROR if fault.auth else Status.MODEL_ERROR
-            self._record(TurnResult.ERROR, "model_auth" if fault.auth else "model_rejected")
-            return SessionEnd(status=status, summary=str(fault))
-        wait = wait_secs(attempt, retry_after=fault.retry_after, jitter=self.desk.jitter())
-        if self.desk.limits.max_runtime_secs is not None:
-            left = self.desk.limits.max_runtime_secs - (self.desk.now() - self.desk.started)
-            wait = min(wait, max(left, 0.0))
-        self.desk.emit(
-            RetryWait(agent=self.id, model=self.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
-        )
-        with self.desk.switch.interruptible(self.id):
-            await trio.sleep(wait)
-        breach = self._breach()
-        return None if breach is None else self._breached(breach)
 
     # ------------------------------------------------------------ waiting
 
@@ -395,11 +374,18 @@ class AgentActor:
         if self._inbox is not None:
             self.take_letter((await self._inbox.receive()).letter)
 
-    async def admit(self, ending: object, summary: str) -> str | None:
-        """Pass an ending through the gate, the tree shared; a disk that refuses holds it back like any gate."""
+    async def admit(self, ending: Ending, summary: str, call: ToolCall | None) -> str | None:
+        """Pass an ending through the gate: its hooks first (G1), then the station; the tree is shared meanwhile.
+
+        Gives the reason it is held back, or None. A disk that refuses holds it back like any gate.
+        """
         shared = await self.take_tree()
         try:
-            return await self.station.admit(ending, summary)  # type: ignore[arg-type]
+            outcome = await self.hooks.fire("agent-stop", ending_call(call))
+            if outcome.blocked is not None:
+                return "\n".join((*outcome.messages, outcome.blocked))
+            held = await self.station.admit(ending, summary)
+            return None if held is None else "\n".join((*outcome.messages, held))
         except RepositoryBroken as error:
             return f"the work could not be committed: {error}"
         finally:

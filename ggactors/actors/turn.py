@@ -236,7 +236,7 @@ class Turn:
         for earlier, earlier_call, _ in superseded:
             self._grant(earlier, earlier_call, "superseded by a later ending of the same reply")
         summary = _summary(ending)
-        blocked = await self.agent.admit(ending, summary)
+        blocked = await self.agent.admit(ending, summary, call)
         if blocked is not None:
             self._refuse(index, call, Refused(code=Code.REFUSED, message=gate_blocked(blocked)))
             return None

@@ -14,9 +14,10 @@ from ggactors.actors.reviewing import MergeStation, ReviewStation
 from ggactors.actors.stations import IssueStation, MainStation, PlainStation
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
-from ggactors.protocol.values import Kind
+from ggactors.protocol.values import Code, Kind, Refused
 from ggactors.rules.briefs import system_prompt
 from ggactors.tools.board import parse_wait
+from ggactors.tools.delegation import parse_subagent_wait
 from ggactors.tools.endings import RoleEndings
 from ggactors.tools.environment import agent_environment
 from ggactors.tools.guides import Guides
@@ -42,6 +43,28 @@ Assigned = IssueAssigned | ReviewAssigned
 """What a board-dispatched agent was assigned to."""
 
 
+@define
+class Delegate:
+    """One agent's way to other agents; obeys ``ports.Delegation``."""
+
+    agent: str
+    desk: Desk
+    say: Callable[[str, str, str], bool]
+
+    def spawn(self, agent: str, prompt: str) -> str | Refused:
+        """Start a subagent and give its id."""
+        return self.desk.family.delegate(self.agent, agent, prompt)
+
+    def send(self, agent: str, text: str) -> Refused | None:
+        """Leave a text for another agent's next turn."""
+        refused = self.desk.family.addressee(self.agent, agent)
+        if refused is not None:
+            return refused
+        if not self.say(agent, text, self.agent):
+            return Refused(code=Code.CONFLICT, message=f"{agent} has ended and reads nothing any more")
+        return None
+
+
 @define(kw_only=True)
 class Hiring:
     """Makes agents. ``tree`` is the lock that agents rooted in main share with merges (M6)."""
@@ -52,6 +75,8 @@ class Hiring:
     repository: Repository | None
     tree: FairLock
     reconcile: Callable[[str, str], Awaitable[None]]
+    say: Callable[[str, str, str], bool]
+    """Hands a text to a living agent: its id, the text, who sends it."""
     mask: Mask
 
     def agent(self, order: AgentOrder, seat: Seat, assigned: Assigned | None = None) -> AgentActor:
@@ -72,6 +97,7 @@ class Hiring:
             agent=order.id,
             workbench=self._workbench(order, profile),
             ask_board=None if self.desk.board is None else self.desk.board.ask,
+            delegation=Delegate(order.id, self.desk, self.say) if "subagents" in profile.capabilities else None,
             crew=self.launch.crew,
             extra=self.launch.tools,
             mask=self.mask,
@@ -87,6 +113,7 @@ class Hiring:
             desk=self.desk,
             system=system_prompt(profile, order, guide=guides.opening()),
             parse_wait=parse_wait,
+            parse_children=parse_subagent_wait,
             guide=guides.near,
             begun=order.kind is not Kind.ROOT,
         )

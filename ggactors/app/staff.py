@@ -199,6 +199,7 @@ class Staff:
             repository=repository,
             tree=self.tree,
             reconcile=reconcile,
+            say=self.say,
             mask=Mask({}),
         )
         return reconcile
