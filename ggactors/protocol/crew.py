@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping  # noqa: TC003 - cattrs needs it at run time
+from typing import Any
 
 from attrs import field, frozen
 
 from ggactors.protocol.values import Scope  # noqa: TC001 - cattrs needs it at run time
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PROJECT_MANAGEMENT = "project-management"
 """The capability that gives a run its board (B1)."""
