@@ -10,15 +10,18 @@ from ggactors.protocol.board import (
     CreateIssue,
     EndAttempt,
     Filer,
+    GiveVerdict,
     HandBack,
     IssueAssigned,
     ReadBoard,
     ReadWait,
     RemoveEpic,
     RemoveIssue,
+    ReviewAssigned,
     SetIssueBlockedBy,
     SettleMerge,
     StartIssue,
+    StartReview,
     UpdateIssue,
     WaitForIssue,
 )
@@ -33,8 +36,10 @@ CHARTER = Charter(
     profiles=("lead", "coder", "tester", "critic", "merger"),
     filers={
         "lead": Filer(implementers=("coder", "tester"), reviewers=("critic",)),
+        "haunted": Filer(implementers=("coder",), reviewers=("critic", "tester", "ghost")),
         "strict": Filer(implementers=("coder",), reviewers=("critic", "tester"), reviewers_required=True),
     },
+    names={"critic": "The Critic"},
 )
 
 
@@ -62,7 +67,7 @@ class Play:
         for fact in decision.facts:
             change = apply(self.board, fact)
             changes.append(change)
-            self.events.extend(events_of(self.board, change))
+            self.events.extend(events_of(self.board, change, self.charter.names))
         self.facts.extend(decision.facts)
         self.woken = woken(self.board, changes)
         return decision.answer
@@ -106,6 +111,14 @@ class Play:
 
     def hand_back(self, issue, agent, commit="c0ffee", **more):
         return self.send(HandBack(issue=issue, agent=agent, commit=commit, summary="did it", **more))
+
+    def review(self, issue):
+        answer = self.send(StartReview(issue=issue))
+        return answer.agent if isinstance(answer, ReviewAssigned) else answer
+
+    def verdict(self, issue, agent, *items, commit="c0ffee"):
+        """Approve, or request these changes."""
+        return self.send(GiveVerdict(issue=issue, agent=agent, commit=commit, approved=not items, items=items))
 
     def end(self, issue, agent, status=Status.EXHAUSTED, **more):
         return self.send(EndAttempt(**({"issue": issue, "agent": agent, "status": status, "reason": "ran out"} | more)))

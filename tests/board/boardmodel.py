@@ -24,7 +24,17 @@ class Thing:
     spent: int = 0
     worker: str | None = None
     resting: str | None = None
-    """In progress without an agent: ``retry`` or ``parked``."""
+    """In flight without an agent: to be sent one as ``retry`` or ``review``, or ``parked``."""
+    reviewer: str | None = None
+    sent: int = 0
+    approved: int = 0
+    rounds: int = 0
+    round_open: bool = False
+
+    def close_round(self):
+        """End the review round, which counts also if nobody was sent in it."""
+        self.rounds += not self.round_open
+        self.round_open, self.approved, self.reviewer = False, 0, None
 
 
 @define
@@ -216,7 +226,7 @@ class Model:
         if self.stopped or (key not in self.ready() and thing.resting != "retry"):
             return "conflict"
         thing.state, thing.worker, thing.resting = "in_progress", f"{key}.{thing.started}i", None
-        thing.started += 1
+        thing.started, thing.sent = thing.started + 1, 0
         return None
 
     def hand_back(self, key, agent):
@@ -226,10 +236,60 @@ class Model:
         if thing.worker != agent:
             return "conflict"
         self.drop_waits(agent)
-        thing.worker = None
-        thing.state = "failed" if thing.reviewers else "in_review"
-        if not thing.reviewers:
+        thing.worker, thing.state = None, "in_review"
+        if not set(thing.reviewers) <= set(self.charter.profiles):
+            thing.close_round()
+            thing.state = "failed"
+        elif thing.reviewers:
+            thing.resting = "parked" if self.stopped else "review"
+        else:
             self.queue.append(key)
+        return None
+
+    def start_review(self, key):
+        thing = self.things.get(key)
+        if thing is None:
+            return "not-found"
+        if self.stopped or thing.resting != "review":
+            return "conflict"
+        thing.reviewer, thing.resting = f"{key}.{thing.started - 1}i.{thing.sent}r", None
+        thing.sent += 1
+        thing.rounds += not thing.round_open
+        thing.round_open = True
+        return None
+
+    def verdict(self, key, agent, approved, saw_the_commit):
+        thing = self.things.get(key)
+        if thing is None:
+            return "not-found"
+        if thing.reviewer != agent or not saw_the_commit:
+            return "conflict"
+        self.drop_waits(agent)
+        thing.reviewer = None
+        thing.approved += approved
+        if not approved:
+            thing.close_round()
+            thing.state, thing.resting = "in_progress", "parked" if self.stopped else "retry"
+        elif thing.approved == len(thing.reviewers):
+            thing.close_round()
+            self.queue.append(key)
+        else:
+            thing.resting = "parked" if self.stopped else "review"
+        return None
+
+    def end_review(self, key, agent, parked):
+        thing = self.things.get(key)
+        if thing is None:
+            return "not-found"
+        if thing.reviewer != agent:
+            return "conflict"
+        self.drop_waits(agent)
+        thing.reviewer = None
+        if parked or self.stopped:
+            thing.resting = "parked"
+        else:
+            thing.close_round()
+            thing.state = "failed"
         return None
 
     def end(self, key, agent, auth, parked):
@@ -253,10 +313,11 @@ class Model:
         thing = self.things.get(key)
         if thing is None:
             return "not-found"
-        if thing.state not in ("open", "in_progress"):
+        if thing.state in TERMINAL or key in self.queue:
             return "conflict"
-        if thing.worker:
-            self.drop_waits(thing.worker)
+        self.drop_waits(thing.worker or thing.reviewer)
+        if thing.state == "in_review":
+            thing.close_round()
         thing.state, thing.worker, thing.resting = "failed", None, None
         return None
 
@@ -269,8 +330,22 @@ class Model:
         self.things[key].state = "done" if merged else "failed"
         return None
 
+    def start_merge_agent(self, key):
+        if key not in self.things:
+            return "not-found"
+        return "conflict" if self.stopped or self.queue[:1] != [key] else None
+
+    def park_merge(self, key):
+        if key not in self.things:
+            return "not-found"
+        if key not in self.queue:
+            return "conflict"
+        self.queue.remove(key)
+        self.things[key].resting = "parked"
+        return None
+
     def stop(self, defect):
         self.stopped = True
         self.defect = self.defect or defect
         for thing in self.things.values():
-            thing.resting = "parked" if thing.resting == "retry" else thing.resting
+            thing.resting = "parked" if thing.resting else None

@@ -117,9 +117,31 @@ def test_a_failed_issue_revived_behind_a_failed_one_is_told_as_stalled_D6():
     assert told(play) == [("revive_issue", "ISSUE-2", "open"), ("stalled", "ISSUE-2", "ISSUE-1")]
 
 
+def test_a_review_round_is_told_when_it_ends_with_who_said_what_R9():
+    play, log = Play(), []
+    play.file(profile="haunted", reviewers=("critic", "tester"))
+    play.hand_back("ISSUE-1", play.start("ISSUE-1"))
+    play.review("ISSUE-1")
+    log += told(play)
+    play.verdict("ISSUE-1", "ISSUE-1.0i.0r")
+    assert told(play) == []
+    play.verdict("ISSUE-1", play.review("ISSUE-1"), "use a lock", "name it")
+    log += told(play)
+    assert log == [
+        ("review", "ISSUE-1", "in_review"),
+        ("review", "ISSUE-1", "changes_requested"),
+        ("rework", "ISSUE-1", "in_progress"),
+    ]
+    ended = play.events[0]
+    critic = {"agent": "ISSUE-1.0i.0r", "profile": "critic", "profileName": "The Critic"}
+    tester = {"agent": "ISSUE-1.0i.1r", "profile": "tester", "profileName": "tester"}
+    assert (ended.approvals, ended.reviewer, ended.items) == ((critic,), tester, ("use a lock", "name it"))
+    assert (ended.round, ended.commit) == (1, "c0ffee")
+
+
 def test_a_review_that_is_not_held_is_told_as_such_before_the_failure_R7_R9():
     play = Play()
-    play.file(reviewers=("critic",))
+    play.file(profile="haunted", reviewers=("ghost",))
     play.hand_back("ISSUE-1", play.start("ISSUE-1"), commit="abc", empty_change=True)
     assert told(play) == [
         ("hand_back", "ISSUE-1", "in_review"),

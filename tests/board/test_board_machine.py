@@ -12,12 +12,15 @@ from ggactors.protocol.board import (
     AskOutlook,
     AskWaits,
     DropWaits,
+    EndReview,
     FailDispatch,
     ListReady,
     MergeJob,
     NextMerge,
     NothingToMerge,
+    ParkMerge,
     ReadBoard,
+    StartMergeAgent,
     StopDispatch,
 )
 from ggactors.protocol.events import BoardChanged, BoardStalled
@@ -28,6 +31,8 @@ PICK = st.integers(min_value=0, max_value=10**6)
 """Which of the things there are; of none, nothing that is there."""
 ODD = st.integers(min_value=0, max_value=7).map(lambda number: number == 7)
 """Whether to do what a careful caller would not."""
+REVIEWERS = st.sampled_from([("critic",), (), ("critic", "tester"), ("critic", "ghost")])
+"""Of whom the ghost is no profile of the crew."""
 
 
 class BoardMachine(RuleBasedStateMachine):
@@ -41,8 +46,8 @@ class BoardMachine(RuleBasedStateMachine):
         """Agents that gave their slot back and were not woken since."""
         self.ids_seen: set[str] = set()
         self.stalls_told: set[str] = set()
-        for blockers in ((), ("ISSUE-1",), ("ISSUE-2",)):
-            self.file("lead", "coder", (), None, blockers)
+        for blockers, reviewers in (((), ("critic",)), (("ISSUE-1",), ()), (("ISSUE-2",), ("critic", "tester"))):
+            self.file("haunted", "coder", reviewers, None, blockers)
 
     def both(self, letter_answer, expected):
         """Compare a refusal's code, and what the letter woke and told, with the model's view after it."""
@@ -81,11 +86,11 @@ class BoardMachine(RuleBasedStateMachine):
             self.ids_seen.add(answer)
 
     @precondition(lambda self: len(self.model.things) < self.play.charter.max_issues)
-    @rule(grouped=PICK, picks=st.lists(PICK, max_size=3), reviewed=ODD)
-    def create_issue(self, grouped, picks, reviewed):
+    @rule(grouped=PICK, picks=st.lists(PICK, max_size=3), reviewers=REVIEWERS)
+    def create_issue(self, grouped, picks, reviewers):
         epics = [None, *self.model.epics]
         blockers = tuple(self.some(pick) for pick in picks) if self.model.things else ()
-        self.file("lead", "coder", ("critic",) if reviewed else (), epics[grouped % len(epics)], blockers)
+        self.file("haunted", "coder", reviewers, epics[grouped % len(epics)], blockers)
 
     @rule(
         who=st.sampled_from(["lead", "strict", "nobody"]),
@@ -135,8 +140,9 @@ class BoardMachine(RuleBasedStateMachine):
     # ------------------------------------------------------------ waits
 
     def agents(self):
-        """Name the agents that live: the root, and each worker with a subagent of its own."""
-        workers = [(thing.worker, key) for key, thing in sorted(self.model.things.items()) if thing.worker]
+        """Name the agents that live: the root, and each worker and reviewer with a subagent of its own."""
+        things = sorted(self.model.things.items())
+        workers = [(thing.worker or thing.reviewer, key) for key, thing in things if thing.worker or thing.reviewer]
         return [("root", None), *workers, *((f"{worker}.0s", key) for worker, key in workers)]
 
     @rule(number=PICK, picks=st.lists(PICK, min_size=1, max_size=3), merger=ODD)
@@ -222,26 +228,79 @@ class BoardMachine(RuleBasedStateMachine):
         self.both(answer, self.model.end(key, agent, status is Status.AUTH_ERROR, parked))
         self.leave(agent)
 
+    @precondition(lambda self: any(thing.resting == "review" for thing in self.model.things.values()))
+    @rule(pick=PICK, odd=ODD)
+    def start_review(self, pick, odd):
+        key = self.some(pick, lambda thing: odd or thing.resting == "review")
+        answer = self.play.review(key)
+        self.both(answer, self.model.start_review(key))
+        if not isinstance(answer, Refused):
+            assert answer == self.model.things[key].reviewer
+
+    def in_review(self):
+        return any(thing.reviewer for thing in self.model.things.values())
+
+    @precondition(in_review)
+    @rule(pick=PICK, odd=ODD, approved=st.booleans(), stale=ODD)
+    def give_verdict(self, pick, odd, approved, stale):
+        key = self.some(pick, lambda thing: odd or thing.reviewer)
+        agent = self.model.things[key].reviewer or f"{key}.0i.9r"
+        if agent not in self.asleep:
+            items = () if approved else ("once more",)
+            answer = self.play.verdict(key, agent, *items, commit="old" if stale else "c0ffee")
+            expected = self.model.verdict(key, agent, approved, not stale)
+            self.both(answer, expected)
+            if expected is None:
+                self.leave(agent)
+
+    @precondition(in_review)
+    @rule(pick=PICK, odd=ODD, parked=st.booleans())
+    def end_review(self, pick, odd, parked):
+        key = self.some(pick, lambda thing: odd or thing.reviewer)
+        agent = self.model.things[key].reviewer or f"{key}.0i.9r"
+        parked = parked and self.model.stopped
+        answer = self.play.send(EndReview(issue=key, agent=agent, reason="out of turns", parked=parked))
+        self.both(answer, self.model.end_review(key, agent, parked))
+        self.leave(agent)
+
+    @precondition(lambda self: self.model.queue)
+    @rule(pick=PICK, odd=ODD)
+    def conflict(self, pick, odd):
+        """Send a merge agent; once the run is stopping, the merge is left to later."""
+        key = self.some(pick) if odd else self.model.queue[0]
+        self.both(self.play.send(StartMergeAgent(issue=key)), self.model.start_merge_agent(key))
+        if self.model.stopped:
+            self.both(self.play.send(ParkMerge(issue=key)), self.model.park_merge(key))
+
     @rule(pick=PICK, odd=ODD)
     def fail_dispatch(self, pick, odd):
         if odd:
             key = self.some(pick)
-            worker = self.model.things[key].worker if key in self.model.things else None
+            thing = self.model.things.get(key)
+            worker = thing and thing.state not in TERMINAL and (thing.worker or thing.reviewer)
             answer = self.play.send(FailDispatch(issue=key, reason="no such profile"))
             self.both(answer, self.model.fail_dispatch(key))
             if worker:
                 self.leave(worker)
 
     @precondition(lambda self: self.play.board.ready and not self.model.stopped)
-    @rule(pick=PICK, failed=st.booleans())
-    def go_all_the_way(self, pick, failed):
-        """Take a ready issue to its end at one go, so that states deep in its life are met often."""
+    @rule(pick=PICK, failed=st.booleans(), short=st.booleans())
+    def go_all_the_way(self, pick, failed, short):
+        """Take a ready issue to its end at one go, or to its reviewer, so that states deep in its life are met often."""
         ready = sorted(self.play.board.ready)
         key = ready[pick % len(ready)]
-        while self.model.things[key].state not in TERMINAL:
-            if self.model.things[key].worker is None and self.model.things[key].state != "in_review":
+        while (thing := self.model.things[key]).state not in TERMINAL:
+            if thing.resting == "review":
+                self.both(self.play.review(key), self.model.start_review(key))
+            if thing.reviewer:
+                if short:
+                    return
+                agent = thing.reviewer
+                self.both(self.play.verdict(key, agent), self.model.verdict(key, agent, True, True))
+                continue
+            if thing.worker is None and thing.state != "in_review":
                 self.both(self.play.start(key), self.model.start(key))
-            agent = self.model.things[key].worker
+            agent = thing.worker
             if failed and agent:
                 self.both(self.play.end(key, agent), self.model.end(key, agent, False, False))
             elif agent:
@@ -279,6 +338,7 @@ class BoardMachine(RuleBasedStateMachine):
             issue = board.issues[key]
             seen = (issue.state, list(board.dag.blockers(key)), issue.epic, issue.title, issue.attempts)
             assert seen == (thing.state, thing.blockers, thing.epic, thing.title, thing.started)
+            assert (issue.reviewer, issue.rounds) == (thing.reviewer, thing.rounds)
             assert board.worker(issue) == thing.worker
             assert issue.retries <= self.play.charter.max_retries
         for epic in board.epics.values():
@@ -293,7 +353,8 @@ class BoardMachine(RuleBasedStateMachine):
     @invariant()
     def ready_is_open_with_every_blocker_done_H24(self):
         listed = self.play.peek(ListReady()).issues
-        begun = {key for key, thing in self.model.things.items() if thing.resting == "retry"}
+        begun = {key for key, thing in self.model.things.items() if thing.resting in ("retry", "review")}
+        assert all(ready.review == (self.model.things[ready.id].resting == "review") for ready in listed)
         assert set(self.play.board.ready) == self.model.ready()
         assert {ready.id for ready in listed if not ready.begun} == (
             set() if self.model.stopped else self.model.ready()
@@ -317,7 +378,8 @@ class BoardMachine(RuleBasedStateMachine):
         """Who sleeps has something to wait for; and if nothing runs and nothing can be dispatched, nobody sleeps."""
         for agent in self.asleep:
             assert self.model.pending(agent), f"{agent} sleeps though nothing holds it"
-        working = [thing for thing in self.model.things.values() if thing.worker and thing.worker not in self.asleep]
+        agents = [thing.worker or thing.reviewer for thing in self.model.things.values()]
+        working = [agent for agent in agents if agent and agent not in self.asleep]
         moving = working or self.model.queue or self.play.peek(ListReady()).issues
         if not moving and not self.model.stopped:
             assert not self.asleep, f"{self.asleep} sleep for ever"
