@@ -19,11 +19,12 @@ import trio
 
 from ggactors.actors.agent import AgentActor
 from ggactors.actors.desk import Desk
+from ggactors.actors.family import Family
 from ggactors.actors.spending import SpendGate
 from ggactors.actors.stations import PlainStation
 from ggactors.actors.switch import Switch
 from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder
-from ggactors.protocol.crew import Limits, ModelSpec, Profile
+from ggactors.protocol.crew import Crew, Limits, ModelSpec, Profile
 from ggactors.protocol.model import ModelReply, ToolCall, ToolResult, ToolSpec, Usage
 from ggactors.protocol.values import Kind, Role
 from ggactors.runtime.bus import EventBus
@@ -39,6 +40,7 @@ from ggactors.wire import Codec, Tagged
 
 SPEC = ToolSpec(name="look", description="Look.", schema={"type": "object"})
 PROFILE = Profile(id="worker", name="Worker", model=ModelSpec(key="stub", provider="script", name="stub"))
+CREW = Crew(name="bench", profiles=(PROFILE,))
 
 
 class StubModel:
@@ -125,6 +127,7 @@ async def drive(agents: int, turns: int, *, journal: str, events: str, stamps=No
                 jitter=lambda: 0.0,
                 started=trio.current_time(),
                 switch=switch,
+                family=Family(crew=CREW, spawn=lambda order: None, wake=lambda agent: None, release=switch.release),
                 spending=SpendGate(),
                 gone=leave,
                 board=None,
