@@ -12,8 +12,8 @@ from ggactors.app.staff import Staff
 from ggactors.app.workplace import Workplace
 from ggactors.crew import crew_from_document
 from ggactors.models.script import script_of
-from ggactors.protocol.values import Kind
 from ggactors.runtime.bus import EventBus
+from ggactors.runtime.slots import Seat, SlotPool
 from ggactors.runtime.system import open_system
 from ggactors.store.folder import RunFolder
 from ggactors.telemetry.folds import RunView
@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ggactors.models.resolve import ModelSource
+    from ggactors.ports import Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Crew
     from ggactors.protocol.events import Event
     from ggactors.protocol.run import Outcome
+    from ggactors.runtime.mailbox import LetterCodec
+    from ggactors.runtime.ref import Ref
+    from ggactors.runtime.system import Actor, System
     from ggactors.testing.crews import Entry
-    from ggactors.testing.memory import MemoryBench
 
 
 class _Lines:
@@ -40,16 +43,49 @@ class _Lines:
         """Have nothing to write."""
 
 
+class CountedPool(SlotPool):
+    """A slot pool that remembers every seat it made, so that what it says is held can be compared with what the seats hold."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.seats: list[Seat] = []
+
+    def seat(self, name: str) -> Seat:
+        """Make a seat and remember it."""
+        seat = super().seat(name)
+        self.seats.append(seat)
+        return seat
+
+
+@define
+class _Roll:
+    """Stands before the system and notes every actor that is spawned, under its name."""
+
+    system: System
+    actors: dict[str, Any]
+
+    def spawn(self, name: str, actor: Actor[Any, Any], codec: LetterCodec[Any, Any]) -> Ref[Any, Any]:
+        """Spawn an actor."""
+        ref = self.system.spawn(name, actor, codec)
+        self.actors[name] = actor
+        return ref
+
+
 @define(kw_only=True)
 class Simulation:
     """One run in memory. ``script`` is what the models reply, or ``source`` serves them; ``document`` changes the crew.
 
-    ``watch(staff, event)`` sees every event as it is emitted, which is the place to check invariants at every step; what it raises
-    is raised once the run is over.
+    ``crew`` is used instead of a document's; ``unresolved`` names the model keys that come to nothing (D7); ``bench`` gives
+    agents their workbenches. ``watch(staff, event)`` sees every event as it is emitted, which is the place to check
+    invariants at every step; what it raises is raised once the run is over. ``actors``, ``seats`` and ``crashes`` are for
+    looking inside.
     """
 
     script: Mapping[str, Sequence[Entry]] = field(factory=dict)
     source: ModelSource | None = None
+    crew: Crew | None = None
+    unresolved: frozenset[str] = frozenset()
+    bench: Callable[[AgentOrder], Workbench] | None = None
     document: Mapping[str, Any] = field(factory=dict)
     repository: MemoryRepository = field(factory=MemoryRepository)
     journal: MemoryJournal = field(factory=MemoryJournal)
@@ -58,6 +94,16 @@ class Simulation:
     folder: Path = Path("memory-run")
     events: list[Event] = field(factory=list)
     staff: Staff | None = None
+    actors: dict[str, Any] = field(factory=dict)
+    """Every actor that was spawned, by name, also after its end."""
+    crashes: list[tuple[str, BaseException]] = field(factory=list)
+    """The actors that died of an exception, and of which."""
+
+    @property
+    def seats(self) -> tuple[Seat, ...]:
+        """List every seat of the run's pool, in the order they were made."""
+        pool = None if self.staff is None else self.staff.pool
+        return tuple(pool.seats) if isinstance(pool, CountedPool) else ()
 
     def _source(self) -> ModelSource:
         if self.source is not None:
@@ -71,6 +117,8 @@ class Simulation:
         return script
 
     def _crew(self) -> Crew:
+        if self.crew is not None:
+            return self.crew
         return crew_from_document(crew_document(**dict(self.document)), folder=Path.cwd())
 
     async def run(self) -> Outcome:
@@ -98,14 +146,17 @@ class Simulation:
             crew=crew,
             workspace=self.folder,
             task=self.task,
-            sources={profile.model.key: source for profile in crew.profiles},
-            bench=self._bench,
+            sources={
+                profile.model.key: source for profile in crew.profiles if profile.model.key not in self.unresolved
+            },
+            bench=self.bench or self._bench,
         )
         self.staff = staff = Staff(launch=launch, folder=RunFolder(self.folder), place=place)
+        staff.pool = CountedPool(crew.limits.max_parallel)
         await staff.open()
         try:
-            async with open_system(on_crash=staff.crashed) as system:
-                staff.start(system)
+            async with open_system(on_crash=self._crashed, slices=2) as system:
+                staff.start(_Roll(system, self.actors))  # type: ignore[arg-type]
                 await staff.done.wait()
         finally:
             staff.close()
@@ -116,8 +167,14 @@ class Simulation:
             raise AssertionError("the run gave no account")
         return staff.outcome
 
-    def _bench(self, order: AgentOrder) -> MemoryBench:
-        return self.repository.bench(None if order.kind is Kind.MERGER else order.issue)
+    def _crashed(self, name: str, error: BaseException) -> None:
+        self.crashes.append((name, error))
+        if self.staff is not None:
+            self.staff.crashed(name, error)
+
+    def _bench(self, order: AgentOrder) -> Workbench:
+        in_main = order.workdir in (self.repository.facts.root, self.repository.facts.main)
+        return self.repository.bench(None if in_main else order.issue)
 
     def _see(self, event: Event) -> None:
         self.events.append(event)
