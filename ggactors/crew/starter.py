@@ -108,7 +108,7 @@ id = "shell"
 # Variables its commands see besides PATH, HOME, LANG, TERM and the like: names only.
 params = { env = [] }
 
-# Not in this version: an issue reaches review only once this passes.
+# A gate: an agent's ending stands, and its issue goes on, only once this passes.
 #[[agents.hooks]]
 #event = "agent-stop"
 #name = "tests"

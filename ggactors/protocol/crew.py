@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import field, frozen
 
+from ggactors.protocol.hooks import HookSpec  # noqa: TC001 - cattrs needs it at run time
 from ggactors.protocol.values import Scope  # noqa: TC001 - cattrs needs it at run time
 
 PROJECT_MANAGEMENT = "project-management"
@@ -103,6 +104,7 @@ class Profile:
     shell_env: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
     roster: tuple[RosterEntry, ...] = ()
+    hooks: tuple[HookSpec, ...] = ()
 
     def rostered(self, scope: Scope) -> tuple[RosterEntry, ...]:
         """List the roster entries that carry ``scope``, in document order."""
@@ -115,7 +117,7 @@ class Crew:
 
     ``checkout`` is ``private`` or ``inPlace``; ``land`` is ``end``, ``each`` or ``never`` (W8, W10).
     ``max_depth`` is how deep subagents may be nested; agents that no other spawned are at depth 0. None: no profile spawns any.
-    ``models`` lists every model the document names, in use or not.
+    ``models`` lists every model the document names, in use or not. ``hooks`` are those of the session itself.
     ``document`` is the document as read, for ``crew.json`` of the run; it never holds a key's value.
     """
 
@@ -127,8 +129,14 @@ class Crew:
     board: BoardParams | None = None
     max_depth: int | None = None
     models: tuple[ModelSpec, ...] = ()
+    hooks: tuple[HookSpec, ...] = ()
     folder: str = "."
     document: Mapping[str, Any] = field(factory=dict)
+
+    @property
+    def every_hook(self) -> tuple[HookSpec, ...]:
+        """List the session's hooks and every profile's, in document order."""
+        return (*self.hooks, *(hook for profile in self.profiles for hook in profile.hooks))
 
     @property
     def root(self) -> Profile:

@@ -30,6 +30,12 @@ SILENT = frozenset({"session-end", "pre-compact"})
 """Events after which no model reads anything: a message goes to the operator instead."""
 
 BUILT_INS = ("verify-completion", "refuse-empty-write", "guard-destructive-shell", "trace")
+BUILT_IN_EVENTS = {
+    "verify-completion": "agent-stop",
+    "refuse-empty-write": "pre-write",
+    "guard-destructive-shell": "pre-shell",
+}
+"""The one event each of these is for; ``trace`` is for any."""
 HOOK_SECS = 60.0
 """Seconds a hook's process may take where the crew sets none."""
 

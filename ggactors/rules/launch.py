@@ -22,6 +22,7 @@ from ggactors.rules.shape import Place, Table, one_of, shown, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ggactors.protocol.hooks import HookSpec
     from ggactors.protocol.values import Problem
 
 KEYS = ("name", "limits", "checkout", "land", "models", "hooks", "agents", "stuckDetection")
@@ -33,13 +34,15 @@ LANDINGS = ("end", "each", "never")
 class Reading:
     """What a document came to. ``crew`` is None exactly when there are problems.
 
-    ``models`` are the models that could be read, for the checks of files and keys, also when the rest is wrong; relative names
-    in them are relative to ``folder``. ``notes`` are for the operator and refuse nothing.
+    ``models`` and ``hooks`` (the session's and every profile's) are those that could be read, for the checks of files and keys,
+    also when the rest is wrong; relative names in them are relative to ``folder``. ``notes`` are for the operator and refuse
+    nothing.
     """
 
     crew: Crew | None
     problems: tuple[Problem, ...]
     models: tuple[ModelSpec, ...] = ()
+    hooks: tuple[HookSpec, ...] = ()
     folder: str = "."
     notes: tuple[str, ...] = ()
 
@@ -60,8 +63,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     models = read_models(table.at("models")) if "models" in table else {}
     # A models table that cannot be read is reported once, not once more for every agent that names a key of it.
     readable = isinstance(table.values.get("models", {}), dict)
-    if "hooks" in table:
-        read_hooks(table.at("hooks"), run_level=True)
+    hooks = read_hooks(table.at("hooks"), run_level=True) if "hooks" in table else ()
     if "stuckDetection" in table:
         read_stuck_detection(table.at("stuckDetection"))
     drafts = _read_agents(table, models if readable else None)
@@ -78,10 +80,18 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
             board=_board(drafts),
             max_depth=_max_depth(drafts),
             models=named,
+            hooks=hooks,
             folder=folder,
             document=copied.value,
         )
-    return Reading(crew=crew, problems=problems, models=named, folder=folder, notes=notes(limits, table.at("limits")))
+    return Reading(
+        crew=crew,
+        problems=problems,
+        models=named,
+        hooks=(*hooks, *(hook for draft in drafts for hook in draft.hooks)),
+        folder=folder,
+        notes=notes(limits, table.at("limits")),
+    )
 
 
 def _read_agents(table: Table, models: dict[str, ModelSpec | None] | None) -> tuple[ProfileDraft, ...]:

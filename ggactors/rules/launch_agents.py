@@ -17,6 +17,8 @@ from ggactors.rules.shape import Place, Table, each, flag, identity, one_of, sho
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ggactors.protocol.hooks import HookSpec
+
 KEYS = (
     "id",
     "name",
@@ -64,6 +66,8 @@ class ProfileDraft:
     tools: tuple[str, ...] | None
     roster: tuple[RosterDraft, ...] | None
     """None when what is written there is no list."""
+    hooks: tuple[HookSpec, ...] = ()
+    """Those that could be read."""
 
     @property
     def files_issues(self) -> bool:
@@ -88,8 +92,6 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         KEYS,
         hints=_HINTS,
     )
-    if "hooks" in table:
-        read_hooks(table.at("hooks"), run_level=False)
     if "operations" in table:
         read_operations(table.at("operations"))
     if "stuckDetection" in table:
@@ -104,6 +106,7 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         capabilities=table.read("capabilities", read_capabilities) or Capabilities(),
         tools=table.read("tools", read_tools),
         roster=table.read("roster", _read_roster) if "roster" in table else (),
+        hooks=read_hooks(table.at("hooks"), run_level=False) if "hooks" in table else (),
     )
 
 
@@ -165,4 +168,5 @@ def frozen_profile(draft: ProfileDraft) -> Profile:
             for entry in draft.roster or ()
             if entry.agent is not None
         ),
+        hooks=draft.hooks,
     )

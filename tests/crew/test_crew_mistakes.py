@@ -157,16 +157,11 @@ MISTAKES = [
     ("agents.coder.tools[0]=teleport", "agents[1].tools[0]", "known tools"),
     ("agents.coder.tools[0]=shell", "agents[1].tools[1]", "listed twice"),
     ('agents.coder.operations=["files.read_file"]', "agents[1].operations", "'operations' is not in this version"),
-    # hooks: a well-formed one
+    # hooks
     (
-        'hooks=[{"event":"session-end","name":"n","action":{"type":"command","command":"true","timeoutSecs":3}}]',
-        "hooks[0]",
-        "'session-end' is not in this version",
-    ),
-    (
-        'agents.critic.hooks=[{"event":"agent-stop","action":{"type":"built-in","script":"trace"}}]',
+        'agents.critic.hooks=[{"event":"pre-compact","action":{"type":"built-in","script":"trace"}}]',
         "agents[2].hooks[0]",
-        "'agent-stop' is not in this version",
+        "'pre-compact' is not in this version",
     ),
     ("hooks={}", "hooks", "list of hooks"),
     ("hooks=[1]", "hooks[0]", "must be an object"),

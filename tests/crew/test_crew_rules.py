@@ -280,57 +280,6 @@ def test_operations_are_checked_for_shape_before_they_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("hook", "path", "word"),
-    [
-        ({"action": {"type": "command", "command": "x"}}, ".event", "is missing"),
-        ({"event": "agent-stop"}, ".action", "is missing"),
-        ({"event": "agent-stops", "action": {"type": "command", "command": "x"}}, ".event", "did you mean"),
-        (
-            {"event": "session-start", "action": {"type": "command", "command": "x"}},
-            ".event",
-            "move it to the hooks of the whole",
-        ),
-        ({"event": "agent-stop", "when": 1, "action": {"type": "command", "command": "x"}}, ".when", "unknown key"),
-        ({"event": "agent-stop", "action": {"type": "custom"}}, ".action.type", "known types"),
-        ({"event": "agent-stop", "action": {"type": "command"}}, ".action.command", "is missing"),
-        ({"event": "agent-stop", "action": {"type": "command", "command": " "}}, ".action.command", "blank"),
-        (
-            {"event": "agent-stop", "action": {"type": "command", "command": "x", "timeoutSecs": 0}},
-            ".action.timeoutSecs",
-            "greater",
-        ),
-        (
-            {"event": "agent-stop", "action": {"type": "command", "command": "x", "file": "y"}},
-            ".action.file",
-            "unknown key",
-        ),
-        ({"event": "agent-stop", "action": {"type": "script"}}, ".action", "exactly one"),
-        ({"event": "agent-stop", "action": {"type": "script", "source": "x", "file": "y"}}, ".action", "exactly one"),
-        ({"event": "agent-stop", "action": {"type": "script", "source": ""}}, ".action.source", "blank"),
-        (
-            {"event": "agent-stop", "action": {"type": "built-in", "script": "trce"}},
-            ".action.script",
-            "did you mean 'trace'",
-        ),
-        ({"event": "agent-stop", "action": {"type": "built-in"}}, ".action.script", "is missing"),
-        ({"event": "agent-stop", "action": "true"}, ".action", "must be an object"),
-    ],
-)
-def test_a_hook_is_checked_for_shape_before_it_is_refused_P4(hook, path, word):
-    document = valid()
-    document["agents"][1]["hooks"] = [hook]
-    problems = {problem.path: str(problem) for problem in check_document(document)}
-    assert set(problems) == {"agents[1].hooks[0]", f"agents[1].hooks[0]{path}"}
-    assert word in problems[f"agents[1].hooks[0]{path}"]
-    assert "not in this version" in problems["agents[1].hooks[0]"]
-
-
-def test_an_agent_event_on_the_run_says_where_it_belongs():
-    problems = problems_of('hooks=[{"event":"pre-shell","action":{"type":"command","command":"x"}}]')
-    assert "move it to an agent's hooks" in lines(problems)
-
-
-@pytest.mark.parametrize(
     ("model", "paths"),
     [
         ({"provider": "openai-compatible", "name": "x", "baseUrl": "http://127.0.0.1:8080/v1"}, set()),
