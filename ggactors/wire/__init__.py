@@ -69,7 +69,7 @@ class Tagged(Generic[L]):
         cls = record.__class__
         try:
             return pack_any(self._roads_out[cls](record))
-        except Exception as still:
+        except Exception as still:  # noqa: BLE001 - said as what it is, whatever it was
             raise WireError(cls.__name__, f"cannot be packed: {still}") from refused
 
     def _unpack_slowly(self, packed: bytes) -> L:

@@ -6,9 +6,10 @@ the long road, cattrs with every misfit collected, which fills in defaults or na
 
 from __future__ import annotations
 
+from enum import StrEnum
 from functools import cache, partial
 from types import NoneType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ggactors.wire.errors import WireError
 from ggactors.wire.kinds import (
@@ -66,7 +67,7 @@ def _converter(*, detailed: bool = False) -> Converter:
     made.register_unstructure_hook_factory(is_table, partial(_table_out, made))
     for scalar in SCALARS:
         made.register_structure_hook(scalar, _scalar_in(scalar))
-    made.register_structure_hook_factory(is_word, _word_in)
+    made.register_structure_hook(StrEnum, _word_in)  # a word is a str too: the nearer class counts
     made.register_structure_hook_factory(is_choice, partial(_choice_in, made))
     made.register_structure_hook_factory(is_optional, partial(_optional_in, made))
     made.register_structure_hook_factory(is_row, partial(_row_in, made))
@@ -124,7 +125,7 @@ def _short_road(converter: Converter, cls: type) -> Callable[[Plain, Kind], Any]
         known[f"in{value}"], known[f"kind{value}"] = converter.get_structure_hook(kind), kind
         misfit = _misfit_in_line(value, kind)
         if is_word(kind):
-            known[f"in{value}"] = _words(kind)
+            known[f"in{value}"] = _words(cast("type[StrEnum]", kind))
             lines.append(f" {value} = in{value}[read[{field.name!r}]]")
         elif misfit is None:
             lines.append(f" {value} = in{value}(read[{field.name!r}], kind{value})")
@@ -215,19 +216,16 @@ def _scalar_in(kind: type) -> Callable[[Plain, Kind], Any]:
     return scalar_in
 
 
-def _words(kind: Kind) -> dict[str, Any]:
+@cache
+def _words(kind: type[StrEnum]) -> dict[str, StrEnum]:
     return {word.value: word for word in kind}
 
 
-def _word_in(kind: Kind) -> Callable[[Plain, Kind], Any]:
+def _word_in(read: Plain, kind: type[StrEnum]) -> StrEnum:
     words = _words(kind)
-
-    def word_in(read: Plain, _: Kind) -> Plain:
-        if read.__class__ is str and read in words:
-            return words[read]
-        raise ValueError(f"{read!r} is none of {', '.join(words)}")
-
-    return word_in
+    if read.__class__ is str and read in words:
+        return words[read]
+    raise ValueError(f"{read!r} is none of {', '.join(words)}")
 
 
 def _optional_in(converter: Converter, union: Kind) -> Callable[[Plain, Kind], Any]:
