@@ -82,8 +82,7 @@ class Mover:
     def _ends_after(self) -> LineEnds:
         tree = self._place.store.commit(self._move.new).tree
         touched = any(path.endswith(b".gitattributes") for path in self._move.changes)
-        tracked = any(path.endswith(b".gitattributes") for path in self._index.records)
-        if not touched and not tracked:
+        if not touched and not self._index.attributes:
             return self._ends
         return self._place.line_ends_of(tree, (path for path, _, _ in walk(self._place.store, tree)))
 

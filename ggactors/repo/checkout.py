@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.repo.faults import UnsafePath
 from ggactors.repo.index import Index, record, stat_fields
-from ggactors.repo.objects import EXECUTABLE, GITLINK, LINK, Entry
+from ggactors.repo.objects import EXECUTABLE, FILE, GITLINK, LINK, Entry
 from ggactors.repo.trees import walk
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ggactors.repo.place import Place
 
 _IGNORED_BY_HFS = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
+_SUSPECT = b".gG"
 _NEVER = frozenset((b"", b".", b".."))
 
 
@@ -25,6 +26,8 @@ def unsafe_name(name: bytes) -> bool:
     """Tell whether a name must not be written: it is, or some file system takes it for, ``.git``, ``.`` or ``..``."""
     if name in _NEVER or b"/" in name or b"\x00" in name:
         return True
+    if name[0] not in _SUSPECT and name.isascii():
+        return False
     low = name.lower()
     if low[:1] == b"g":
         return low.rstrip(b" .") == b"git~1" or low.startswith(b"git~1:")
@@ -73,7 +76,12 @@ def fresh(place: Place, tree: Sha) -> Index:
         place.disk.mkdir(place.on_disk(folder))
     index = Index()
     records = index.records
+    root, store, disk = place.root + b"/", place.store, place.disk
     for path, mode, sha in items:
-        status = create(place, ends, place.on_disk(path), path, (mode, sha))
+        if ends.active or mode not in (FILE, EXECUTABLE):
+            status = create(place, ends, root + path, path, (mode, sha))
+        else:
+            status = disk.make(root + path, store.blob(sha), mode=0o777 if mode == EXECUTABLE else 0o666)
         records[path] = record(stat_fields(status, mode), sha, path)
+    index.attributes = any(path.endswith(b".gitattributes") for path in records)
     return index

@@ -32,7 +32,8 @@ class Disk:
         self.step("make", path)
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         try:
-            self.write(handle, content, path)
+            if content:
+                self.write(handle, content, path)
             if sync:
                 os.fsync(handle)
             return os.fstat(handle)
@@ -46,8 +47,9 @@ class Disk:
     def write(self, handle: int, content: bytes, path: bytes) -> None:
         """Write all of ``content``; a disk that refuses names ``path``."""
         self.step("write", path)
-        view = memoryview(content)
         try:
+            written = os.write(handle, content)
+            view = memoryview(content)[written:]
             while view:
                 view = view[os.write(handle, view) :]
         except OSError as error:

@@ -8,6 +8,7 @@ import hashlib
 import os
 import stat
 import struct
+from binascii import hexlify, unhexlify
 from typing import TYPE_CHECKING
 
 from ggactors.repo.disk import Disk, Lock
@@ -55,12 +56,12 @@ def file_mode(mode: int) -> int | None:
 
 def record(fields: bytes, sha: Sha, path: bytes, stage: int = 0) -> bytes:
     """Make an index record without its name."""
-    return fields + bytes.fromhex(sha.decode()) + ((stage << 12) | min(len(path), 0xFFF)).to_bytes(2, "big")
+    return fields + unhexlify(sha) + ((stage << 12) | min(len(path), 0xFFF)).to_bytes(2, "big")
 
 
 def record_entry(raw: bytes) -> Entry:
     """Read mode and id out of a record."""
-    return int.from_bytes(raw[24:28], "big"), raw[40:60].hex().encode()
+    return int.from_bytes(raw[24:28], "big"), hexlify(raw[40:60])
 
 
 def sits_out(raw: bytes) -> bool:
@@ -77,6 +78,8 @@ class Index:
         self.stamp = 0
         """When the file was written (ns): a file modified then or later may differ without showing it."""
         self.version = 2
+        self.attributes = False
+        """Whether a ``.gitattributes`` may be among the paths (never wrongly False)."""
         self._folders: set[bytes] | None = None
 
     @classmethod
@@ -107,6 +110,7 @@ class Index:
             if found != content[end:]:
                 raise ValueError("its checksum does not match")
         self.version = version
+        self.attributes = version == 4 or b".gitattributes" in content
         position = self._parse_packed(content, count) if version == 4 else self._parse_plain(content, count)
         while position + 8 <= end:
             name = content[position : position + 4]
@@ -171,6 +175,8 @@ class Index:
         mode, sha = entry
         fields = stat_fields(found, mode) if found is not None else STAT.pack(*_NO_STAT, mode, 0, 0, 0)
         self.records[path] = record(fields, sha, path)
+        if path.endswith(b".gitattributes"):
+            self.attributes = True
         self.unmerged.pop(path, None)
         self._folders = None
 
@@ -235,7 +241,7 @@ class Index:
             add(path)
             if raw is None:
                 out[path] = ((mode, sha), None)
-            elif raw[40:60].hex().encode() != sha or int.from_bytes(raw[24:28], "big") != mode:
+            elif hexlify(raw[40:60]) != sha or int.from_bytes(raw[24:28], "big") != mode:
                 out[path] = ((mode, sha), record_entry(raw))
         if len(seen) != len(records) or out:
             for path, raw in records.items():

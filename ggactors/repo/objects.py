@@ -9,6 +9,7 @@ import hashlib
 import os
 import threading
 import zlib
+from binascii import hexlify, unhexlify
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -53,9 +54,17 @@ class Commit:
 
 def digest(kind: int, content: bytes) -> Sha:
     """Name an object by its content, as git does."""
-    seed = hashlib.sha1(b"%s %d\x00" % (NAMES[kind], len(content)), usedforsecurity=False)
+    return hexlify(binary_digest(kind, content))
+
+
+def binary_digest(kind: int, content: bytes) -> bytes:
+    """Name an object by its content, in twenty bytes."""
+    head = b"%s %d\x00" % (NAMES[kind], len(content))
+    if len(content) < 1 << 16:
+        return hashlib.sha1(head + content, usedforsecurity=False).digest()
+    seed = hashlib.sha1(head, usedforsecurity=False)
     seed.update(content)
-    return seed.hexdigest().encode()
+    return seed.digest()
 
 
 def canonical(mode: int) -> int:
@@ -94,7 +103,7 @@ class Objects:
         return found
 
     def _get(self, sha: Sha) -> tuple[int, bytes] | None:
-        binary = bytes.fromhex(sha.decode())
+        binary = unhexlify(sha)
         for packs in (self._packs, self._own):
             found = packs.get(binary)
             if found is not None:
@@ -107,7 +116,7 @@ class Objects:
 
     def has(self, sha: Sha) -> bool:
         """Tell whether the object can be read, borrowed ones included."""
-        binary = bytes.fromhex(sha.decode())
+        binary = unhexlify(sha)
         return (
             self._packs.holds(binary)
             or self._own.holds(binary)
@@ -116,7 +125,7 @@ class Objects:
 
     def owns(self, sha: Sha) -> bool:
         """Tell whether the object lies in the store's own folder."""
-        return os.path.exists(_path(self.folder, sha)) or self._own.holds(bytes.fromhex(sha.decode()))
+        return os.path.exists(_path(self.folder, sha)) or self._own.holds(unhexlify(sha))
 
     def blob(self, sha: Sha) -> bytes:
         """Read a file's bytes."""
@@ -180,7 +189,7 @@ class Objects:
         """Store an object and answer its id; storing it again is free."""
         sha = digest(kind, content)
         path = _path(self.folder, sha)
-        if os.path.exists(path) or self._own.holds(bytes.fromhex(sha.decode())):
+        if os.path.exists(path) or self._own.holds(unhexlify(sha)):
             return sha
         folder = os.path.dirname(path)
         if folder not in self._made:
@@ -222,7 +231,7 @@ _USUAL = frozenset((DIRECTORY, FILE, EXECUTABLE, LINK, GITLINK))
 def tree_bytes(entries: Mapping[bytes, Entry]) -> bytes:
     """Serialise a folder in git's order (a folder sorts as if its name ended in a slash)."""
     order = sorted(entries.items(), key=lambda item: item[0] + b"/" if item[1][0] == DIRECTORY else item[0])
-    return b"".join(b"%o %s\x00%s" % (mode, name, bytes.fromhex(sha.decode())) for name, (mode, sha) in order)
+    return b"".join(b"%o %s\x00%s" % (mode, name, unhexlify(sha)) for name, (mode, sha) in order)
 
 
 def commit_bytes(*, tree: Sha, parents: Iterable[Sha], author: bytes, committer: bytes, message: bytes) -> bytes:

@@ -18,6 +18,10 @@ from ggactors.repo.faults import Malformed, show
 
 OFS_DELTA = 6
 REF_DELTA = 7
+MANY = 50
+"""Lookups after which a pack's whole index is read,"""
+TABLE = 300_000
+"""if it has no more objects than this."""
 BASES_KEPT = 16 << 20
 """Bytes of delta bases kept at hand."""
 
@@ -52,9 +56,17 @@ class Pack:
         self._slots = _Slots(self._index, 1032, self._count)
         self._offsets = 1032 + 24 * self._count
         self._large = self._offsets + 4 * self._count
+        self._asked = 0
+        self._table: dict[bytes, int] | None = None
 
     def find(self, raw: bytes) -> int | None:
         """Find where the object with this binary id begins, or None."""
+        if self._table is not None:
+            return self._table.get(raw)
+        self._asked += 1
+        if self._asked > MANY and self._count <= TABLE:
+            self._table = self._whole_table()
+            return self._table.get(raw)
         first = raw[0]
         low = self._fanout[first - 1] if first else 0
         high = self._fanout[first]
@@ -62,11 +74,22 @@ class Pack:
         if position >= high or self._slots[position] != raw:
             return None
         at = self._offsets + 4 * position
-        offset = int.from_bytes(self._index[at : at + 4], "big")
+        return self._far(int.from_bytes(self._index[at : at + 4], "big"))
+
+    def _far(self, offset: int) -> int:
         if offset & 0x80000000:
             at = self._large + 8 * (offset & 0x7FFFFFFF)
             offset = int.from_bytes(self._index[at : at + 8], "big")
         return offset
+
+    def _whole_table(self) -> dict[bytes, int]:
+        """Read the whole index: worth it once many are asked for."""
+        names = self._index[1032 : 1032 + 20 * self._count]
+        offsets = struct.unpack(f">{self._count}I", self._index[self._offsets : self._large])
+        table = {names[20 * at : 20 * at + 20]: offset for at, offset in enumerate(offsets)}
+        if any(offset & 0x80000000 for offset in offsets):
+            table = {name: self._far(offset) for name, offset in table.items()}
+        return table
 
     def header(self, offset: int) -> tuple[int, int, int]:
         """Read an entry's kind, its size when inflated, and where its body begins."""
@@ -187,6 +210,9 @@ class Packs:
         return None if found is None else self._read(*found)
 
     def _read(self, pack: Pack, offset: int) -> tuple[int, bytes]:
+        kind, size, start = pack.header(offset)
+        if kind < OFS_DELTA:
+            return kind, pack.inflate(start, size)
         deltas: list[tuple[bytes, int, bytes]] = []
         while True:
             kept = self._bases.get((pack.base, offset))

@@ -8,12 +8,12 @@ import os
 import struct
 import time
 import zlib
+from binascii import hexlify
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
-from dulwich.pack import write_pack_index_v2
-
 from ggactors.repo.disk import Disk, make_folders
-from ggactors.repo.objects import Sha, digest
+from ggactors.repo.objects import Sha, binary_digest
 
 if TYPE_CHECKING:
     from typing import BinaryIO, Self
@@ -54,8 +54,8 @@ class PackWriter:
 
     def add(self, kind: int, content: bytes) -> Sha:
         """Write an object; answer its id."""
-        sha = digest(kind, content)
-        binary = bytes.fromhex(sha.decode())
+        binary = binary_digest(kind, content)
+        sha = hexlify(binary)
         if binary in self._entries:
             return sha
         size = len(content)
@@ -97,10 +97,34 @@ class PackWriter:
             return base
         self._disk.step("pack", self._temporary + b".idx")
         with open(self._temporary + b".idx", "xb") as index:
-            write_pack_index_v2(index, rows, seal.digest())
+            index.write(_index_bytes(rows, seal.digest()))
             index.flush()
             os.fsync(index.fileno())
             os.fchmod(index.fileno(), 0o444)
         self._disk.rename(self._temporary, base + b".pack")
         self._disk.rename(self._temporary + b".idx", base + b".idx")
         return base
+
+
+def _index_bytes(rows: list[tuple[bytes, int, int]], seal: bytes) -> bytes:
+    """Make a pack index of version 2 out of sorted rows: id, offset, checksum."""
+    counts = [0] * 256
+    for sha, _, _ in rows:
+        counts[sha[0]] += 1
+    fanout = list(accumulate(counts))
+    far = [offset for _, offset, _ in rows if offset >= 0x80000000]
+    near = iter(range(len(far)))
+    offsets = [offset if offset < 0x80000000 else 0x80000000 | next(near) for _, offset, _ in rows]
+    count = len(rows)
+    body = b"".join(
+        (
+            b"\xfftOc\x00\x00\x00\x02",
+            struct.pack(">256I", *fanout),
+            *(row[0] for row in rows),
+            struct.pack(f">{count}I", *(row[2] for row in rows)),
+            struct.pack(f">{count}I", *offsets),
+            struct.pack(f">{len(far)}Q", *far),
+            seal,
+        )
+    )
+    return body + hashlib.sha1(body, usedforsecurity=False).digest()

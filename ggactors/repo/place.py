@@ -76,8 +76,8 @@ class Place:
 
     def line_ends(self, index: Index) -> LineEnds:
         """Give the conversion of the working tree as it stands."""
-        tracked = any(path.endswith(b".gitattributes") for path in index.records)
-        return LineEnds(self.settings, attributes_on_disk(self.root, self.common, self.settings, any_tracked=tracked))
+        found = attributes_on_disk(self.root, self.common, self.settings, any_tracked=index.attributes)
+        return LineEnds(self.settings, found)
 
     def line_ends_of(self, tree: Sha, paths: Iterable[bytes]) -> LineEnds:
         """Give the conversion that holds once ``tree``, whose files are ``paths``, is checked out."""

@@ -1,0 +1,205 @@
+"""Git work against git itself: the same step on the same repository, git's process start included, best of several.
+
+    python benchmarks/git_bench.py [--sizes 100 1000 10000 50000] [--rounds 3] [--folder DIR]
+
+Prints one table; the targets are ratios (ours to git's). Give a folder on the disk you care about: on tmpfs the processor decides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from attrs import evolve
+
+from ggactors.repo import worktrees
+from ggactors.repo.apply import Move, move_checkout
+from ggactors.repo.baseline import commit_baseline, make_repository
+from ggactors.repo.commits import write_commit
+from ggactors.repo.disk import Disk
+from ggactors.repo.index import Index
+from ggactors.repo.operator import find
+from ggactors.repo.pool import Pool
+from ggactors.repo.scan import scan
+from ggactors.repo.sealing import seal
+from ggactors.repo.textmerge import Labels
+from ggactors.repo.treemerge import merge_commits
+from ggactors.repo.worktrees import Grounds
+
+TARGETS = {
+    "baseline": (0.6, 1.0),
+    "worktree, fresh": (1.5, 1.5),
+    "worktree, recycled": (0.4, 0.4),
+    "status, clean": (2.0, 2.5),
+    "stage all, commit 10 files": (1.5, 1.8),
+    "clean merge": (1.0, 1.1),
+    "remove a worktree": (0.05, 0.02),
+}
+ENV = {
+    **os.environ,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    **{f"GIT_{who}_{what}": "bench" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")},
+}
+
+
+def git(where: Path, *args: str) -> float:
+    """Run git; answer the seconds it took."""
+    begin = time.perf_counter()
+    subprocess.run(["git", *args], cwd=where, env=ENV, check=True, capture_output=True)
+    return time.perf_counter() - begin
+
+
+def timed(work) -> float:
+    """Answer the seconds a piece of work took."""
+    begin = time.perf_counter()
+    work()
+    return time.perf_counter() - begin
+
+
+def fill(where: Path, count: int) -> None:
+    """Write ``count`` files of about 2 KB in folders of 50."""
+    for number in range(count):
+        path = where / f"d{number // 50}" / f"f{number}.py"
+        if not number % 50:
+            path.parent.mkdir(parents=True)
+        path.write_text("".join(f"line {line} of file {number}\n" for line in range(85)))
+
+
+def edit(where: Path, numbers, mark: str, line: int) -> None:
+    """Change one line in each of some files."""
+    for number in numbers:
+        path = where / f"d{number // 50}" / f"f{number}.py"
+        lines = path.read_text().splitlines(keepends=True)
+        lines[line] = f"{mark} changed this\n"
+        path.write_text("".join(lines))
+
+
+class Bench:
+    """One size, one round, both sides."""
+
+    def __init__(self, folder: Path, count: int) -> None:
+        self.folder, self.count = folder, count
+        self.times: dict[str, tuple[float, float]] = {}
+
+    def run(self) -> dict[str, tuple[float, float]]:
+        """Measure every step; answer (git's, ours) in seconds by step."""
+        theirs, ours = self.folder / "theirs", self.folder / "ours"
+        for where in (theirs, ours):
+            fill(where, self.count)
+        self.baseline(theirs, ours)
+        self.steps(theirs, ours)
+        return self.times
+
+    def baseline(self, theirs: Path, ours: Path) -> None:
+        took = git(theirs, "init", "-q", "-b", "main") + git(theirs, "add", "-A") + git(theirs, "commit", "-qm", "base")
+
+        def work() -> None:
+            place = make_repository(os.fsencode(ours), Disk())
+            commit_baseline(place, b"base\n")
+            place.store.close()
+
+        self.times["baseline"] = (took, timed(work))
+        git(theirs, "repack", "-adq")
+        git(theirs, "config", "gc.auto", "0")
+
+    def steps(self, theirs: Path, ours: Path) -> None:
+        operator = find(os.fsencode(ours)).place
+        grounds = Grounds(
+            common=operator.common, folder=os.fsencode(self.folder / "w"), store=operator.store,
+            settings=operator.settings, disk=Disk(),
+        )  # fmt: skip
+        base = operator.refs.head().commit
+        one = grounds.place(b"one")
+        took = git(theirs, "worktree", "add", "-q", "-b", "one", "../t-one")
+        self.times["worktree, fresh"] = (took, timed(lambda: worktrees.add(one, b"one", base)))
+        there = self.folder / "t-one"
+        here = Path(os.fsdecode(one.root))
+        time.sleep(0.02)
+        git(there, "status")
+        self.times["status, clean"] = (
+            git(there, "status", "--porcelain"),
+            timed(lambda: scan(one, Index.read(one.index_path))),
+        )
+        chosen = range(0, self.count, max(1, self.count // 10))[:10]
+        for where in (there, here):
+            edit(where, chosen, "issue", 20)
+        took = git(there, "add", "-A") + git(there, "commit", "-qm", "work")
+        self.times["stage all, commit 10 files"] = (
+            took,
+            timed(lambda: seal(one, b"one", base, b"work\n", protected=b"refs/heads/main")),
+        )
+        self.merge(theirs, ours, operator, one)
+        pool = Pool(grounds)
+        spare = grounds.place(b"spare")
+        worktrees.add(spare, b"spare", base)
+        took = git(theirs, "worktree", "add", "-q", "-b", "two", "../t-two", "main")
+        pool.take_back(spare)
+        tip = operator.refs.head().commit
+        two = grounds.place(b"two")
+        self.times["worktree, recycled"] = (took, timed(lambda: pool.make(two, b"two", tip)))
+        took = git(theirs, "worktree", "remove", "../t-two")
+        self.times["remove a worktree"] = (took, timed(lambda: worktrees.remove(two)))
+        operator.store.close()
+
+    def merge(self, theirs: Path, ours: Path, operator, one) -> None:
+        main = range(5, self.count, max(1, self.count // 20))[:20]
+        for where in (theirs, ours):
+            edit(where, main, "main", 60)
+        git(theirs, "commit", "-qam", "main")
+        git(ours, "commit", "-qam", "main")
+        for where in (theirs, ours):
+            git(where, "status")
+        took = git(theirs, "merge", "-q", "--no-edit", "one")
+        place = evolve(operator)
+
+        def work() -> None:
+            store, tip = place.store, place.refs.head().commit
+            issue = one.refs.read(b"refs/heads/one")
+            merged = merge_commits(store, tip, issue, labels=Labels(ours=b"HEAD", theirs=b"one"))
+            made = write_commit(place, merged.tree, [tip, issue], b"merge\n")
+            move_checkout(
+                place, Move(ref=b"refs/heads/main", old=tip, new=made, changes=merged.changes, message="merge")
+            )
+
+        self.times["clean merge"] = (took, timed(work))
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[100, 1_000, 10_000])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--folder", default="/dev/shm" if Path("/dev/shm").is_dir() else None)
+    given = parser.parse_args()
+    print(subprocess.run(["git", "--version"], capture_output=True, text=True, check=True).stdout.strip())
+    print("| step | " + " | ".join(f"{size:,} files" for size in given.sizes) + " | target |")
+    print("|---|" + "---:|" * (len(given.sizes) + 1))
+    cells: dict[str, list[str]] = {step: [] for step in TARGETS}
+    for size in given.sizes:
+        rounds = []
+        for _ in range(given.rounds):
+            folder = Path(tempfile.mkdtemp(prefix="git-bench-", dir=given.folder))
+            try:
+                rounds.append(Bench(folder, size).run())
+            finally:
+                shutil.rmtree(folder)
+        for step in TARGETS:
+            best = [min(run[step][side] for run in rounds) for side in (0, 1)]
+            ratio = statistics.median(run[step][1] / run[step][0] for run in rounds)
+            cells[step].append(f"{best[0] * 1e3:.1f} / {best[1] * 1e3:.1f} ms ({ratio:.2f}x)")
+    for step, row in cells.items():
+        print(f"| {step} | " + " | ".join(row) + f" | {TARGETS[step][0]}x, {TARGETS[step][1]}x at 50,000 |")
+
+
+if __name__ == "__main__":
+    main()
