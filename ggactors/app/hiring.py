@@ -6,10 +6,11 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import define
+from attrs import define, field
 
 from ggactors.actors.agent import AgentActor
 from ggactors.actors.desk import CannotDispatch
+from ggactors.actors.gates import NoHooks
 from ggactors.actors.reviewing import MergeStation, ReviewStation
 from ggactors.actors.stations import IssueStation, MainStation, PlainStation
 from ggactors.ports import LaunchRefused
@@ -25,12 +26,13 @@ from ggactors.tools.toolbox import build_toolbox
 from ggactors.tools.workbench import LocalWorkbench
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from ggactors.actors.desk import Desk
     from ggactors.actors.stations import Station
+    from ggactors.app.hooking import Hooking
     from ggactors.app.launch import Launch
-    from ggactors.ports import Repository, Workbench
+    from ggactors.ports import Hooks, Repository, Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
     from ggactors.runtime.fairlock import FairLock
@@ -77,7 +79,10 @@ class Hiring:
     reconcile: Callable[[str, str], Awaitable[None]]
     say: Callable[[str, str, str], bool]
     """Hands a text to a living agent: its id, the text, who sends it."""
+    hooking: Hooking
     mask: Mask
+    opening: Hooks = field(factory=NoHooks)
+    """The session's own hooks, for the root to open it with."""
 
     def agent(self, order: AgentOrder, seat: Seat, assigned: Assigned | None = None) -> AgentActor:
         """Make the actor of an agent. Raises CannotDispatch when its profile or model is not to be had (D7)."""
@@ -92,10 +97,13 @@ class Hiring:
         except LaunchRefused as refused:
             raise CannotDispatch(str(refused)) from refused
         guides = Guides(Path(order.workdir))
+        env = self.environment(order.id, profile)
+        bench = self._workbench(order, env)
+        hooks = self.hooking.of_agent(order, profile, env)
         toolbox = build_toolbox(
             profile,
             agent=order.id,
-            workbench=self._workbench(order, profile),
+            workbench=bench,
             ask_board=None if self.desk.board is None else self.desk.board.ask,
             delegation=Delegate(order.id, self.desk, self.say) if "subagents" in profile.capabilities else None,
             crew=self.launch.crew,
@@ -106,7 +114,9 @@ class Hiring:
             order=order,
             profile=profile,
             model=model,
-            toolbox=toolbox,
+            toolbox=self.hooking.around(toolbox, hooks, bench, order.workdir),
+            hooks=hooks,
+            opening=self.opening if order.kind is Kind.ROOT else NoHooks(),
             endings=RoleEndings(order.role),
             seat=seat,
             station=self._station(order, assigned),
@@ -118,15 +128,19 @@ class Hiring:
             begun=order.kind is not Kind.ROOT,
         )
 
-    def _workbench(self, order: AgentOrder, profile: Profile) -> Workbench:
-        if self.launch.bench is not None:
-            return self.launch.bench(order)
+    def environment(self, agent: str, profile: Profile) -> dict[str, str]:
+        """Compose the environment of an agent's commands and of its hooks."""
         # Git started by an agent finds its worktree, also from a subdirectory, and never a repository around the state home.
         ceiling = None if self.repository is None else str(self.folder.path)
+        return agent_environment(agent, profile, os.environ, ceiling=ceiling)
+
+    def _workbench(self, order: AgentOrder, env: Mapping[str, str]) -> Workbench:
+        if self.launch.bench is not None:
+            return self.launch.bench(order)
         return LocalWorkbench(
             Path(order.workdir),
             scratch=self.folder.outputs / order.id,
-            env=agent_environment(order.id, profile, os.environ, ceiling=ceiling),
+            env=env,
             mask=self.mask,
             agent=order.id,
         )

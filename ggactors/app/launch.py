@@ -13,7 +13,7 @@ from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from ggactors.app.session import Run
 from ggactors.app.staff import Staff
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from ggactors.crew import Reading
+    from ggactors.hooks.pins import Pin, Pinned
     from ggactors.models.resolve import ModelSource, Resolution
-    from ggactors.ports import Workbench
+    from ggactors.ports import HookObject, Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.store.folder import RunFolder
 
@@ -43,6 +44,10 @@ class Launch:
     include_dirty: bool = False
     large_baseline: bool = False
     tools: tuple[Any, ...] = ()
+    hooks: tuple[HookObject, ...] = ()
+    """Hook objects of the embedding program."""
+    pins: Mapping[str, Pin] = field(factory=dict)
+    """Script files of hooks as they were at launch (H39)."""
     bench: Callable[[AgentOrder], Workbench] | None = None
     """Gives an agent its workbench; None is a directory of this machine."""
 
@@ -61,13 +66,15 @@ async def open_run(
     land: str | None = None,
     models: Mapping[str, ModelSource] | None = None,
     tools: Sequence[Any] = (),
+    hooks: Sequence[HookObject] = (),
     note: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Run]:
     """Launch a run and drive it for as long as the block lasts (contract section 5).
 
     ``crew`` is a crew, or the path of a document. ``checkout`` and ``land`` override the crew's; ``models`` gives sources for
-    model keys of the crew; ``tools`` are tools of the embedding program, offered to every agent. ``home`` is the state home.
-    ``note`` is told what is being done before the run itself can speak.
+    model keys of the crew; ``tools`` are tools of the embedding program, offered to every agent, and ``hooks`` its hook objects,
+    which hear the events of every agent. ``home`` is the state home. ``note`` is told what is being done before the run itself
+    can speak.
 
     Raises LaunchRefused with every problem. Leaving the block before the run ended stops it at once, resumable.
     """
@@ -83,6 +90,7 @@ async def open_run(
         include_dirty=include_dirty,
         large_baseline=large_baseline,
         tools=tuple(tools),
+        hooks=tuple(hooks),
     )
     async with AsyncExitStack() as stack:
         folder = _new_folder(home_path, run_id, stack)
@@ -123,12 +131,14 @@ def _checked(
     include_dirty: bool,
     large_baseline: bool,
     tools: tuple[Any, ...],
+    hooks: tuple[HookObject, ...],
 ) -> Launch:
     """Gather every reason to refuse, of the crew, its models, the options and the workspace, and refuse once (P2)."""
+    from ggactors.hooks.runner import hook_object_problems
     from ggactors.tools.toolbox import own_tool_problems
 
     problems: list[Problem] = []
-    read, resolution = _read(crew, problems)
+    read, resolution, pinned = _read(crew, problems)
     if checkout not in (None, "private", "inPlace"):
         problems.append(Problem(path="checkout", what=f"{checkout!r} is no checkout", remedy="use private or inPlace"))
     if land not in (None, "end", "each", "never"):
@@ -143,6 +153,7 @@ def _checked(
             if source is not None:
                 sources.setdefault(spec.key, source)
     problems += own_tool_problems(tools)
+    problems += hook_object_problems(hooks)
     problems += _workspace_problems(workspace, read, home)
     if problems or read is None:
         raise LaunchRefused(problems)
@@ -154,22 +165,25 @@ def _checked(
         include_dirty=include_dirty,
         large_baseline=large_baseline,
         tools=tools,
+        hooks=hooks,
+        pins=pinned.pins,
     )
 
 
-def _read(crew: Crew | Reading | str | Path, problems: list[Problem]) -> tuple[Crew | None, Resolution]:
-    """Read the crew as far as it goes, and resolve every model it names, adding what stands in the way."""
+def _read(crew: Crew | Reading | str | Path, problems: list[Problem]) -> tuple[Crew | None, Resolution, Pinned]:
+    """Read the crew as far as it goes, with every model and script file it names, adding what stands in the way."""
     from ggactors.crew import Reading, read_crew
+    from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import resolve_all
 
     if isinstance(crew, Crew):
-        resolution = resolve_all(crew.models, crew.folder)
-        problems.extend(resolution.problems)
-        return crew, resolution
-    reading = crew if isinstance(crew, Reading) else read_crew(Path(crew))
+        reading = Reading(crew=crew, problems=(), models=crew.models, hooks=crew.every_hook, folder=crew.folder)
+    else:
+        reading = crew if isinstance(crew, Reading) else read_crew(Path(crew))
     resolution = resolve_all(reading.models, reading.folder)
-    problems.extend((*reading.problems, *resolution.problems))
-    return reading.crew, resolution
+    pinned = pin_files(reading.hooks, reading.folder)
+    problems.extend((*reading.problems, *resolution.problems, *pinned.problems))
+    return reading.crew, resolution, pinned
 
 
 def _workspace_problems(workspace: Path, crew: Crew | None, home: Path) -> list[Problem]:

@@ -18,6 +18,7 @@ from ggactors import __version__
 from ggactors.actors.board import BoardActor
 from ggactors.actors.desk import Desk
 from ggactors.actors.family import Family
+from ggactors.actors.gates import NoHooks
 from ggactors.actors.merger import MergerActor
 from ggactors.actors.run import RunActor
 from ggactors.actors.scheduler import SchedulerActor
@@ -26,6 +27,7 @@ from ggactors.actors.stations import reconciler
 from ggactors.actors.switch import Switch
 from ggactors.app.account import account_of, board_of, give_account, land
 from ggactors.app.hiring import Assigned, Hiring
+from ggactors.app.hooking import SESSION, Hooking
 from ggactors.ports import JournalBroken
 from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Say, Stop, Wake
 from ggactors.protocol.board import (
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
+    from ggactors.ports import Hooks
     from ggactors.protocol.git import Landing
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat
@@ -100,6 +103,8 @@ class Staff:
     _board: Ref[BoardLetter, BoardAnswer] | None = None
     _system: System | None = None
     _hiring: Hiring | None = None
+    _hooks: Hooks = field(factory=NoHooks)
+    """The session's own."""
     _crashes: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -177,6 +182,7 @@ class Staff:
             async def reconcile(issue: str, reason: str) -> None:
                 """Have no worktree to discard."""
 
+        mask = Mask({})
         desk = Desk(
             limits=self.launch.crew.limits,
             emit=emit,
@@ -192,6 +198,7 @@ class Staff:
             pack=AGENT_FACTS.pack,
             stop_run=self.stop,
         )
+        hooking = Hooking(launch=self.launch, folder=self.folder, emit=emit, mask=mask)
         self._hiring = Hiring(
             launch=self.launch,
             folder=self.folder,
@@ -200,8 +207,11 @@ class Staff:
             tree=self.tree,
             reconcile=reconcile,
             say=self.say,
-            mask=Mask({}),
+            hooking=hooking,
+            mask=mask,
         )
+        env = self._hiring.environment(SESSION, self.launch.crew.root)
+        self._hooks = self._hiring.opening = hooking.of_session(self._root_order(), env)
         return reconcile
 
     def _root_order(self) -> AgentOrder:
@@ -316,6 +326,7 @@ class Staff:
 
     async def _finish(self, outcome: Outcome) -> None:
         landing = await self._land() if self.launch.crew.land != "never" else None
+        await self._hooks.fire("session-end", {"status": outcome.status.value})
         self._give_account(outcome, landing)
 
     async def _land(self) -> Landing | None:

@@ -10,7 +10,7 @@ import json
 import os
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import define, evolve
+from attrs import define, evolve, field
 
 from ggactors.protocol.model import ToolResult
 from ggactors.protocol.values import Code
@@ -42,11 +42,12 @@ class HookedToolbox:
     hooks: HookRunner
     root: str
     bench: Previews
+    specs: tuple[ToolSpec, ...] = field(init=False)
+    """What ``inner`` offers: hooks change nothing about it."""
 
-    @property
-    def specs(self) -> tuple[ToolSpec, ...]:
-        """Return what is offered: hooks change nothing about it."""
-        return self.inner.specs
+    def __attrs_post_init__(self) -> None:
+        """Offer what is offered."""
+        self.specs = self.inner.specs
 
     def touches_tree(self, tool: str) -> bool:
         """Tell whether a tool reads or writes the agent's working tree (M6). The hooks around it run under the same lock."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -201,7 +200,3 @@ class LocalProcesses:
             output=merged.text(),
             errors="" if errors is None else errors.text(),
         )
-
-    def close(self) -> None:
-        """Remove what was kept."""
-        shutil.rmtree(self._outputs.folder, ignore_errors=True)
