@@ -37,7 +37,13 @@ def retarget(place: Place, tree: Sha, *, untracked: Untracked) -> int:
             index = lock.read()
         except Malformed:
             index = Index()  # spoilt by somebody: everything is looked at anew
-        found = scan(place, index, fresh=untracked is Untracked.UNIGNORED_GO, into_nested=True)
+        found = scan(
+            place,
+            index,
+            fresh=untracked is Untracked.UNIGNORED_GO,
+            into_nested=True,
+            strays=untracked is Untracked.ALL_GO,
+        )
         for path, (status, entry) in found.refreshed.items():
             index.set(path, entry, status)
         stale = {*found.changed, *found.deleted, *index.unmerged}
@@ -55,8 +61,8 @@ def retarget(place: Place, tree: Sha, *, untracked: Untracked) -> int:
         for path in found.fresh:
             if path not in goal:
                 remove(place, path)
-        if untracked is Untracked.ALL_GO:
-            _clear(place, index)
+        for path in found.strays:
+            _remove_whole(place, path)
         ends = place.line_ends_of(tree, goal)
         written = 0
         for path, (wanted, _) in differing.items():
@@ -113,21 +119,10 @@ def make_room(place: Place, path: bytes) -> None:
     make_folders(place.disk, os.path.dirname(target))
 
 
-def _clear(place: Place, index: Index) -> None:
-    """Remove every file that is not tracked, ignored ones and inner repositories too (W2: fresh means nothing of another issue)."""
-    folders = index.folders()
-    stack = [(place.root, b"")]
-    while stack:
-        folder, prefix = stack.pop()
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                path = prefix + entry.name
-                if entry.name == b".git" and not prefix:
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    if path in folders:
-                        stack.append((entry.path, path + b"/"))
-                    else:
-                        place.disk.sweep(entry.path)
-                elif path not in index.records:
-                    os.unlink(entry.path)
+def _remove_whole(place: Place, path: bytes) -> None:
+    target = place.on_disk(path)
+    with contextlib.suppress(FileNotFoundError):
+        if stat.S_ISDIR(os.lstat(target).st_mode):
+            place.disk.sweep(target)
+        else:
+            os.unlink(target)

@@ -18,7 +18,6 @@ from ggactors.repo.objects import BLOB, EXECUTABLE, FILE, GITLINK, LINK, Entry, 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ggactors.repo.eol import LineEnds
     from ggactors.repo.place import Place
 
 Found = tuple[os.stat_result, Entry]
@@ -35,6 +34,8 @@ class Scan:
     """Untracked files that are not ignored."""
     refreshed: dict[bytes, Found] = Factory(dict)
     """Tracked paths whose stat alone differs."""
+    strays: list[bytes] = Factory(list)
+    """Everything untracked, ignored or not, when that was asked for; a folder stands for what is in it."""
     nested: list[bytes] = Factory(list)
     """Untracked folders that are repositories of their own."""
     unreadable: list[bytes] = Factory(list)
@@ -102,14 +103,15 @@ class Scanner:
         keep: Callable[[bytes], Sha] = only_name,
         fresh: bool = True,
         into_nested: bool = False,
-        line_ends: LineEnds | None = None,
+        strays: bool = False,
     ) -> None:
         self._place = place
         self._index = index
         self._keep = keep
         self._want_fresh = fresh
         self._into_nested = into_nested
-        self._ends = line_ends or place.line_ends(index)
+        self._strays = strays
+        self._ends = place.line_ends(index)
         self._ignored = Ignore(place)
         self._seen: set[bytes] = set()
         self._stack: list[tuple[bytes, bytes]] = []
@@ -155,7 +157,7 @@ class Scanner:
                 if raw[:40] == fields and modified < stamp and found.st_mode & 0o170000 == 0o100000:
                     seen(path)
                     continue
-            if name != b".git":
+            if name != b".git" or (self._strays and prefix):
                 self._visit(entry, path)
 
     def _visit(self, entry: os.DirEntry[bytes], path: bytes) -> None:
@@ -166,6 +168,8 @@ class Scanner:
             self._seen.add(path)
         elif entry.is_dir(follow_symlinks=False):
             self._folder(entry, path)
+        elif self._strays:
+            self.found.strays.append(path)
         elif (
             self._want_fresh
             and (entry.is_file(follow_symlinks=False) or entry.is_symlink())
@@ -175,6 +179,9 @@ class Scanner:
 
     def _folder(self, entry: os.DirEntry[bytes], path: bytes) -> None:
         if path not in self._index.folders():
+            if self._strays:
+                self.found.strays.append(path)
+                return
             if not self._want_fresh or self._ignored(path, folder=True):
                 return
             if not self._into_nested and is_repository(entry.path):
@@ -248,9 +255,10 @@ def scan(
     keep: Callable[[bytes], Sha] = only_name,
     fresh: bool = True,
     into_nested: bool = False,
+    strays: bool = False,
 ) -> Scan:
     """Compare a working tree with its index."""
-    return Scanner(place, index, keep=keep, fresh=fresh, into_nested=into_nested).run()
+    return Scanner(place, index, keep=keep, fresh=fresh, into_nested=into_nested, strays=strays).run()
 
 
 def refresh(index: Index, found: Scan) -> None:

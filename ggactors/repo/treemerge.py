@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ggactors.repo.attributes import Attributes, Value
     from ggactors.repo.trees import Changes
 
+_REGULAR = 0o100000
 Sides = dict[bytes, tuple[Entry | None, Entry | None]]
 Names = tuple[bytes, bytes]
 """What a file is called by us and by them, where a rename makes that differ from its base."""
@@ -107,12 +108,27 @@ class Merger:
         self._settle(path, base, ours, theirs)
 
     def _settle(self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry, names: Names | None = None) -> None:
+        if kind_of(ours) != kind_of(theirs) and _REGULAR in (kind_of(ours), kind_of(theirs)):
+            self._two_kinds(path, base, ours, theirs)
+            return
         outcome = self._merge_file(path, base, ours, theirs, names)
         if outcome.kind is None:
             self.result.changes[path] = outcome.entry
         else:
             stages = {stage: entry for stage, entry in ((1, base), (2, ours), (3, theirs)) if entry is not None}
             self.result.conflicts[path] = Conflict(kind=outcome.kind, stages=stages, left=outcome.entry)
+
+    def _two_kinds(self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry) -> None:
+        """A file against something else: the file comes beside, the other keeps the name, each with a base of its kind."""
+        mine = kind_of(ours) == _REGULAR
+        aside = self._aside(path, mine=mine)
+        for name, entry, stage in (
+            ((aside, ours, 2), (path, theirs, 3)) if mine else ((path, ours, 2), (aside, theirs, 3))
+        ):
+            stages = {stage: entry}
+            if base is not None and kind_of(base) == kind_of(entry):
+                stages[1] = base
+            self.result.conflicts[name] = Conflict(kind="distinct types", stages=stages, left=entry)
 
     def _merge_file(
         self, path: bytes, base: Entry | None, ours: Entry, theirs: Entry, names: Names | None = None
@@ -206,7 +222,9 @@ class Merger:
         if theirs is None:
             self.result.conflicts[target] = Conflict(kind="rename/delete", stages={1: base, 2: ours}, left=ours)
         elif kind_of(theirs) != kind_of(ours):
-            self._done -= {source, target}
+            # something else took the name: to git that is a removal, and an addition
+            self.result.conflicts[target] = Conflict(kind="rename/delete", stages={1: base, 2: ours}, left=ours)
+            self.result.changes[source] = theirs
         else:
             self._settle(target, base, ours, theirs, (target, source))
 
@@ -215,10 +233,8 @@ class Merger:
         assert theirs is not None
         if target in self._left:
             return
-        if ours is not None and kind_of(ours) != kind_of(theirs):
-            return
         self._done |= {source, target}
-        if ours is None:
+        if ours is None or kind_of(ours) != kind_of(theirs):
             self.result.conflicts[target] = Conflict(kind="rename/delete", stages={1: base, 3: theirs}, left=theirs)
             return
         self.result.changes[source] = None

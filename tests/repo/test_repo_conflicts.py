@@ -51,6 +51,9 @@ CASES = {
     ),
     "they renamed": ({"old": changed(3, "ours\n")}, {"old": None, "moved": changed(3, "theirs\n")}),
     "links": ({"b": ("link", "x")}, {"b": ("link", "y")}),
+    "a link against an edit": ({"a": ("link", "x")}, {"a": changed(3, "theirs\n")}),
+    "an edit against a link": ({"a": changed(3, "ours\n")}, {"a": ("link", "x")}),
+    "a link where the other moved away": ({"old": ("link", "x")}, {"old": None, "moved": "".join(LINES)}),
     "a folder where the other has a file": ({"spot": "file\n"}, {"spot/in": "folder\n"}),
 }
 
