@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ggactors.app import DemoFiles, Outcome, Run, open_run, write_demo
     from ggactors.crew import crew_from_document, load_crew
-    from ggactors.ports import LaunchRefused, ModelFault
+    from ggactors.ports import LaunchRefused, ModelFault, SessionComplete
     from ggactors.protocol.crew import Crew
     from ggactors.protocol.values import Problem
 
@@ -24,6 +24,7 @@ _HOMES = {
     "Outcome": "ggactors.app",
     "Problem": "ggactors.protocol.values",
     "Run": "ggactors.app",
+    "SessionComplete": "ggactors.ports",
     "crew_from_document": "ggactors.crew",
     "load_crew": "ggactors.crew",
     "open_run": "ggactors.app",
@@ -38,6 +39,7 @@ __all__ = [
     "Outcome",
     "Problem",
     "Run",
+    "SessionComplete",
     "__version__",
     "crew_from_document",
     "load_crew",

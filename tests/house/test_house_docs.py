@@ -9,6 +9,8 @@ import tomllib
 import pytest
 from house_pages import DOCS, ROOT, blocks, documents, named
 
+import ggactors
+
 PAGES = {named(page): page for page in documents()}
 
 TERMS = """
@@ -64,6 +66,13 @@ def test_every_page_is_reached_from_the_index():
     listed = re.findall(r"^[a-z/-]+$", (DOCS / "index.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     pages = {page.relative_to(DOCS).with_suffix("").as_posix() for page in documents() if page.is_relative_to(DOCS)}
     assert sorted(pages - {"index"}) == sorted(listed)
+
+
+def test_every_public_name_is_on_the_embedding_page():
+    text = (DOCS / "reference" / "embedding.md").read_text(encoding="utf-8")
+    names = set(ggactors.__all__) - {"__version__"}
+    assert sorted(name for name in names if not re.search(rf"\b{name}\b", text)) == []
+    assert [name for name in names if not hasattr(ggactors, name)] == []
 
 
 def test_every_changelog_fragment_has_a_known_kind():

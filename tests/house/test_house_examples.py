@@ -74,7 +74,15 @@ def names_on(event: dict[str, object]) -> list[str]:
 
 
 def test_there_are_examples_to_test():
-    assert sorted(CAPTIONED) == ["crew.json", "crew.toml", "embed.py", "patient.toml", "replies.py", "script.json"]
+    assert sorted(CAPTIONED) == [
+        "crew.json",
+        "crew.toml",
+        "embed.py",
+        "own.py",
+        "patient.toml",
+        "replies.py",
+        "script.json",
+    ]
 
 
 @pytest.mark.parametrize("name", CREWS)
@@ -112,6 +120,11 @@ def test_the_program_of_the_embedding_page_runs(desk):
     assert "ISSUE-1 done" in lines
     assert lines[-1] == "completed {'ISSUE-1': 'done'}"
     assert (desk / "project" / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
+
+
+def test_the_models_tools_and_hooks_of_the_embedding_page_work_together(desk):
+    done = start([sys.executable, "own.py"], desk, desk)
+    assert (done.stdout, done.stderr) == ("completed hello 3\n", "")
 
 
 def test_readmes_tour_works_line_by_line_and_streams_only_documented_events(desk):
