@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from ggactors.runtime.slots import Seat
 
 
+_A_MERGE = "a merge into the main workspace"
+
 CLOSING_SECS = 5
 """How long a cancelled agent's tools may take to end their processes."""
 
@@ -195,17 +197,15 @@ class AgentActor:
     async def _leave(self, end: SessionEnd) -> None:
         """Wait for the subagents' ends, close the tools, carry the work away, say so, and only then hand the seat on."""
         self.desk.family.leaving(self.id)
+        living = self.desk.family.living_children(self.id)
+        if living:
+            self._give_up_slot(", ".join(living))
         while self.desk.family.living_children(self.id):
-            self.seat.give_back()
             await self.next_letter()
         await self.toolbox.close()
         if self.waits_open and self.desk.board is not None:
             await self.desk.board.ask(DropWaits(by=self.id))
-        if not self.seat.holds and self.station.tree is not None:
-            await self.station.tree.take_shared()
-            shared = True
-        else:
-            shared = await self.take_tree(force=True)
+        shared = await self.take_tree(force=True)
         try:
             await self.station.ended(end)
         finally:
@@ -333,25 +333,31 @@ class AgentActor:
 
     async def suspend(self, waiting_on: str, wait: Callable[[], Awaitable[None]]) -> None:
         """Give the slot back, wait, take a slot again (S3). A stop raises WindDown, and then no slot is held."""
-        self._state(AgentState.WAITING, waiting_on=waiting_on)
-        self.seat.give_back()
+        self._give_up_slot(waiting_on)
         with self.desk.switch.interruptible(self.id):
             await wait()
             await self.seat.take(begun=True)
         self._state(AgentState.RUNNING)
 
+    def _give_up_slot(self, waiting_on: str) -> None:
+        """Say what is waited for before somebody else is given the slot, so that the stream never shows one too many running."""
+        if self.seat.holds:
+            self._state(AgentState.WAITING, waiting_on=waiting_on)
+        self.seat.give_back()
+
     async def take_tree(self, *, force: bool = False) -> bool:
         """Share the tree with whoever else works in it; a merge under way is waited for without a slot (M6).
 
-        Tells whether the lock is held now. ``force`` waits through a stop, for the last commit of the agent's work.
+        Tells whether the lock is held now. ``force`` waits through a stop, for the last commit of the agent's work, and takes no
+        slot again, since no turn follows.
         """
         tree = self.station.tree
         if tree is None:
             return False
         if tree.try_shared():
             return True
-        if force and self.desk.switch.status is not None:
-            self.seat.give_back()
+        if force:
+            self._give_up_slot(_A_MERGE)
             await tree.take_shared()
             return True
         got = False
@@ -362,7 +368,7 @@ class AgentActor:
             got = True
 
         try:
-            await self.suspend("a merge into the main workspace", wait)
+            await self.suspend(_A_MERGE, wait)
         except BaseException:
             if got:
                 tree.give_shared()

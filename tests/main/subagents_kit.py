@@ -10,6 +10,7 @@ import trio.testing
 from attrs import define, field
 
 from ggactors.models.script import script_of
+from ggactors.testing.memory import MemoryRepository
 from ggactors.testing.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ggactors.models.script import Script
     from ggactors.ports import Model
     from ggactors.protocol.events import Event
+    from ggactors.protocol.git import Merged, MergeFailed, Signature
     from ggactors.protocol.model import ModelReply, ModelRequest, Usage
     from ggactors.protocol.run import Outcome
     from ggactors.testing.crews import Entry
@@ -111,7 +113,7 @@ def check_slots(staff: Any, event: Event) -> None:
     assert staff.pool.held <= staff.pool.width
     if event.type == "agent_state":
         running = [agent for agent in staff.place.view.agents() if agent.state == "running"]
-        assert len(running) <= staff.pool.width
+        assert len(running) <= staff.pool.width, f"{event.agent} makes {sorted(one.id for one in running)} run at once"
 
 
 @define
@@ -154,12 +156,25 @@ class _Ear:
         return self.model.bound(request)
 
 
+class SlowMerges(MemoryRepository):
+    """A repository whose merges take a while, so that agents come upon the locked tree."""
+
+    async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
+        await trio.sleep(0.3)
+        return await super().merge(issue, commit, signature, message)
+
+
 def play(
-    script: Any, *, seed: int | None = None, watch: Any = check_slots, **document: Any
+    script: Any,
+    *,
+    seed: int | None = None,
+    watch: Any = check_slots,
+    repository: MemoryRepository | None = None,
+    **document: Any,
 ) -> tuple[Outcome, Simulation]:
     """Run a script to its end under the virtual clock, under the schedule of a seed if there is one."""
     source = script if isinstance(script, Listening) else Listening(script)
-    run = Simulation(source=source, watch=watch, document=crew(**document))
+    run = Simulation(source=source, watch=watch, document=crew(**document), repository=repository or MemoryRepository())
     if seed is not None:
         trio._core._run._r = random.Random(seed)
     outcome = trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))

@@ -8,7 +8,20 @@ import pytest
 import trio.testing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subagents_kit import LOOK, Listening, check_slots, children, crew, ends, most_running, of_type, play, spawn
+from subagents_kit import (
+    LOOK,
+    Listening,
+    SlowMerges,
+    check_slots,
+    children,
+    crew,
+    ends,
+    message,
+    most_running,
+    of_type,
+    play,
+    spawn,
+)
 
 from ggactors.protocol.values import Status
 from ggactors.testing.crews import finish, issue, turn, wait, write
@@ -88,6 +101,28 @@ def test_a_subagent_spawned_while_its_parent_goes_to_its_end_is_caught_H44(seed,
     for name in order:
         parent = name.rpartition(".")[0]
         assert not parent or order.index(name) < order.index(parent)
+
+
+@settings(max_examples=100, deadline=None)
+@given(seed=st.integers(0, 2**32), width=st.integers(5, 8), moment=st.integers(0, 20))
+def test_subagents_in_main_that_are_taken_along_while_issues_merge_break_nothing_M6(seed, width, moment):
+    issues = range(1, 5)
+    script = {
+        "root": [
+            turn(*(issue(f"Work {n}") for n in issues), *[spawn()] * 4),
+            turn(LOOK, delaySecs=moment / 20),
+            {"error": {"status": 400}},
+        ],
+        **{f"ISSUE-{n}.*": [turn(write(f"f{n}", "x"), delaySecs=n / 10), finish()] for n in issues},
+        "root.[01]s": [turn(write("s", "y"), LOOK, delaySecs=0.07, repeat=999)],
+        "root.[23]s": [turn(write("s", "y")), turn(message("nobody", "hello?"), delaySecs=0.07, repeat=999)],
+    }
+    outcome, run = play(script, seed=seed, repository=SlowMerges(), limits={"maxParallel": width})
+    assert outcome.status is Status.MODEL_ERROR
+    assert outcome.issues == {f"ISSUE-{n}": "done" for n in issues}
+    assert {f"f{n}" for n in issues} <= set(run.repository.files)
+    statuses = ends(run.events)
+    assert {statuses[f"root.{n}s"] for n in range(4)} == {"canceled"}
 
 
 @pytest.mark.parametrize("step", range(0, 500, 17))
