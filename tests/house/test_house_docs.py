@@ -84,3 +84,10 @@ def test_the_licence_and_the_readme_are_what_the_package_says_they_are():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert (ROOT / project["readme"]).is_file()
     assert [name for name in project["license-files"] if not (ROOT / name).is_file()] == []
+
+
+def test_every_benchmark_on_its_page_is_there():
+    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+    named_there = set(re.findall(r"^python (benchmarks/\w+\.py)", page, flags=re.MULTILINE))
+    assert named_there
+    assert [name for name in sorted(named_there) if not (ROOT / name).is_file()] == []
