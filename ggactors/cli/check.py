@@ -22,13 +22,15 @@ def arguments(parser: Parser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Check a crew. The files its models are served from are opened; no model is called."""
+    """Check a crew. The files its models are served from and its hooks' scripts are opened; no model is called, no hook run."""
     from ggactors.crew import read_crew
+    from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import check_specs
     from ggactors.telemetry.plaintext import one_line
 
     reading = read_crew(options.crew)
-    problems = [*reading.problems, *check_specs(reading.models, reading.folder)]
+    files = pin_files(reading.hooks, reading.folder).problems
+    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files]
     for problem in problems:
         print(one_line(str(problem)))
     for note in reading.notes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.cli.failures import Refusal
 from ggactors.cli.terminal import is_terminal
+from ggactors.protocol.hooks import CommandAction, ScriptAction
 from ggactors.store.folder import state_home
 from ggactors.store.trust import fingerprint, is_trusted, remember
 from ggactors.telemetry.plaintext import one_line
@@ -59,25 +60,36 @@ def ask_for_yes(path: Path, reading: Reading, crew: Crew) -> None:
         print(f"The yes could not be remembered: {error.strerror}", file=sys.stderr)
 
 
-def executed_files(reading: Reading) -> tuple[Path, ...]:
-    """List the files beside the crew that decide what runs: programs, and scripts of replies."""
-    files: dict[Path, None] = {}
+def executed_files(reading: Reading) -> dict[Path, str]:
+    """List the files beside the crew that decide what runs, each with how: programs, scripts of replies, scripts of hooks."""
+    files: dict[Path, str] = {}
     for spec in reading.models:
         match spec.provider:
             case "python":
-                files[Path(reading.folder) / spec.name.rpartition(":")[0]] = None
+                files[Path(reading.folder) / spec.name.rpartition(":")[0]] = "in this process"
             case "script":
-                files[Path(reading.folder) / spec.name] = None
+                files[Path(reading.folder) / spec.name] = "the tool calls written there"
             case _:
                 pass
-    return tuple(files)
+    for hook in reading.hooks:
+        match hook.action:
+            case ScriptAction(file=str() as file):
+                files[Path(reading.folder) / file] = f"at {hook.event}"
+            case _:
+                pass
+    return files
 
 
-def _what_runs(executes: tuple[Path, ...], crew: Crew) -> list[str]:
-    lines = [
-        f"  {one_line(str(file))}: {'in this process' if file.suffix == '.py' else 'the tool calls written there'}"
-        for file in executes
-    ]
+def _what_runs(executes: dict[Path, str], crew: Crew) -> list[str]:
+    lines = [f"  {one_line(str(file))}: {how}" for file, how in executes.items()]
+    for hook in crew.every_hook:
+        match hook.action:
+            case CommandAction(command=command):
+                lines.append(f"  {one_line(command)}: at {hook.event}")
+            case ScriptAction(source=str()):
+                lines.append(f"  the script written in {one_line(hook.path)}: at {hook.event}")
+            case _:
+                pass
     shells = [profile.id for profile in crew.profiles if "shell" in profile.capabilities]
     if shells:
         lines.append(f"  shell commands chosen by {', '.join(shells)}")
