@@ -184,7 +184,7 @@ class AgentActor:
 
     async def _completed_by_hook(self) -> SessionEnd | None:
         """End the session that a hook object completed, through the gate like any ending (contract section 5)."""
-        summary = self.hooks.take_completion()
+        summary = self.hooks.take_completion() or self.opening.take_completion()
         if summary is None:
             return None
         ending = Finished(summary=summary)

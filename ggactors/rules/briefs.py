@@ -114,9 +114,11 @@ def review_brief(
 ) -> str:
     """Write a reviewer's brief: the issue, a per-file summary against its base, every verdict so far (R2). Never the patch."""
     parts = [
-        (f"Review the work of {implementer} on the issue below. It is commit {changes.commit}, checked out in your directory; "
-        f"`git diff {changes.base_ref}` shows it against the base the issue started from. Your verdict is bound to this "
-        "commit: what you change in the directory is put back."),
+        (
+            f"Review the work of {implementer} on the issue below. It is commit {changes.commit}, checked out in your directory; "
+            f"`git diff {changes.base_ref}` shows it against the base the issue started from. Your verdict is bound to this "
+            "commit: what you change in the directory is put back."
+        ),
         *_sections(issue),
     ]
     if empty:
