@@ -168,8 +168,7 @@ async def open_system(
             finally:
                 await system._cancel_in_slices()
     except BaseExceptionGroup as group:
-        # The nursery wraps even one error in a group; our nurseries are nobody's business.
-        failure = group.exceptions[0] if len(group.exceptions) == 1 else group
+        failure = _unwrapped(group)
     try:
         if failure is not None:
             for name, crash in system.untold:
@@ -181,8 +180,19 @@ async def open_system(
         del failure  # it holds this frame, and this frame held it
 
 
+def _unwrapped(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Take off what a nursery of ours put round a single error: our nurseries are nobody's business."""
+    return group.exceptions[0] if len(group.exceptions) == 1 else group
+
+
 async def _squad(*, task_status: trio.TaskStatus[trio.Nursery]) -> None:
     """Hold one slice of the fleet: a nursery that can be cancelled for itself, and that costs its actors nothing."""
-    async with trio.open_nursery() as nursery:
-        task_status.started(nursery)
-        await trio.sleep_forever()
+    failure: BaseException | None = None
+    try:
+        async with trio.open_nursery() as nursery:
+            task_status.started(nursery)
+            await trio.sleep_forever()
+    except BaseExceptionGroup as group:
+        failure = _unwrapped(group)
+    if failure is not None:
+        raise failure

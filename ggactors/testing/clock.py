@@ -16,13 +16,12 @@ from __future__ import annotations
 
 import math
 
-import trio
 from trio.abc import Clock
 from trio.lowlevel import current_statistics, spawn_system_task
 from trio.testing import active_thread_count, wait_all_tasks_blocked
 
 _CUSHION = 0.002
-"""Real seconds all tasks must have been blocked before the clock may jump; more than other waiters for idleness ask for."""
+"""Real seconds all tasks must have been blocked before a jump, so that who waits for idleness, usually 0, goes first."""
 _OWN_WAITS = 1
 """Waits on a descriptor that trio's loop itself always has open: the socket it is woken through."""
 
@@ -37,40 +36,39 @@ class PatientClock(Clock):
 
     def __init__(self, scenery: int = 0) -> None:
         self._now = 0.0
-        self._watched = False
+        self._about_to_jump = False
         self._scenery = scenery
 
     def start_clock(self) -> None:
         """Begin a run: part of trio's clock protocol."""
-        self._watched = False
+        self._about_to_jump = False
 
     def current_time(self) -> float:
         """Give the virtual time in seconds."""
         return self._now
 
     def deadline_to_sleep_time(self, deadline: float) -> float:
-        """Tell the loop, which has nothing to do, how long it may sleep; part of trio's clock protocol."""
+        """Tell the loop, which has nothing to do, how long it may sleep; part of trio's clock protocol.
+
+        While something outside is waited for that is for ever: what it waits for wakes the loop, which then asks again.
+        """
         if deadline <= self._now:
             return 0
-        if deadline < math.inf and not self._watched:
-            self._watched = True
-            spawn_system_task(self._watch)
+        if deadline < math.inf and not self._about_to_jump and not self._busy_outside():
+            self._about_to_jump = True
+            spawn_system_task(self._jump)
             return 0
         return 999_999_999
 
-    async def _watch(self) -> None:
-        """Jump when only time is waited for, until no deadline is left."""
+    async def _jump(self) -> None:
+        """Go to the next deadline, if there is still nothing else to wait for after a moment."""
         try:
-            while True:
-                await wait_all_tasks_blocked(_CUSHION)
-                ahead = current_statistics().seconds_to_next_deadline
-                if ahead == math.inf:
-                    return
-                if ahead > 0 and not self._busy_outside():
-                    self._now += ahead
-                    await trio.lowlevel.checkpoint()
+            await wait_all_tasks_blocked(_CUSHION)
+            ahead = current_statistics().seconds_to_next_deadline
+            if 0 < ahead < math.inf and not self._busy_outside():
+                self._now += ahead
         finally:
-            self._watched = False
+            self._about_to_jump = False
 
     def _busy_outside(self) -> bool:
         waits = current_statistics().io_statistics
