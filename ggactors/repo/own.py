@@ -22,6 +22,7 @@ SAVED = b"refs/ggactors/saved/"
 BASES = b"refs/ggactors/base/"
 START = b"refs/ggactors/start"
 MAIN_NAME = b"main"
+_BEGAN_ON = b"ggactors-began-on"
 
 
 def base_ref(run_id: str) -> bytes:
@@ -47,6 +48,7 @@ def create(path: bytes, operator: Place, base: Sha, branch: bytes, disk: Disk) -
     disk.make(os.path.join(aside, b"objects", b"info", b"alternates"), os.path.realpath(borrowed) + b"\n")
     disk.make(os.path.join(aside, b"config"), config_text(operator.settings))
     disk.make(os.path.join(aside, b"HEAD"), b"ref: " + HEADS + branch + b"\n")
+    disk.make(os.path.join(aside, _BEGAN_ON), (operator.refs.head().ref or b"") + b"\n")
     for name in (b"info/exclude", b"info/attributes", b"shallow"):
         source = os.path.join(operator.common, name)
         if os.path.isfile(source):
@@ -69,6 +71,20 @@ def _copy_hooks(operator: Place, target: bytes) -> None:
         copy = os.path.join(target, name)
         shutil.copyfile(path, copy)
         os.chmod(copy, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+
+
+def began_on(path: bytes) -> bytes | None:
+    """Read which branch the operator was on when the run began, None for a detached HEAD: where later landings belong (W10)."""
+    try:
+        with open(os.path.join(path, _BEGAN_ON), "rb") as file:
+            return file.read().strip() or None
+    except FileNotFoundError:
+        return main_branch(path)
+
+
+def main_branch(path: bytes) -> bytes | None:
+    """Read the full name of the run's main branch off its repository."""
+    return Refs(path).head().ref
 
 
 def open_own(path: bytes, disk: Disk) -> tuple[Objects, Settings]:
