@@ -12,18 +12,18 @@ from ggactors.protocol.git import RepositoryFacts
 from ggactors.protocol.values import Problem
 from ggactors.repo import conflicts, own, worktrees
 from ggactors.repo.baseline import commit_baseline, make_repository
-from ggactors.repo.commits import compose, write_commit
+from ggactors.repo.commits import compose, snapshot, write_commit
 from ggactors.repo.core import Core
 from ggactors.repo.faults import explain, show
 from ggactors.repo.index import Index
 from ggactors.repo.journal import recover
-from ggactors.repo.objects import BLOB, GITLINK
+from ggactors.repo.objects import GITLINK
 from ggactors.repo.operator import Operator, find, inspect_workspace, uncommitted
 from ggactors.repo.refs import HEADS
-from ggactors.repo.scan import scan
 from ggactors.repo.sealing import commit_here
 from ggactors.repo.settings import agent_environment
-from ggactors.repo.trees import apply, diff, targets, walk
+from ggactors.repo.transfer import adopt
+from ggactors.repo.trees import diff, targets, walk
 from ggactors.repo.worktrees import Grounds
 
 if TYPE_CHECKING:
@@ -199,11 +199,11 @@ class _Opener:
             worktrees.add(main, branch, tip, new_branch=False)
         _finish_interrupted(main, self._tell)
         self._take_back_conflict(main, grounds)
-        snapshot = refs.read(SNAPSHOT)
+        taken = refs.read(SNAPSHOT)
         untouched: dict[bytes, Entry | None] = {}
-        if snapshot is not None:
+        if taken is not None:
             store = main.store
-            untouched = targets(diff(store, store.commit(start).tree, store.commit(snapshot).tree))
+            untouched = targets(diff(store, store.commit(start).tree, store.commit(taken).tree))
         elif self.dirty:
             self._tell(f"{len(self.dirty)} uncommitted path(s) of yours are left alone; --include-dirty takes them in")
         operation = self._operator.place.operation()
@@ -215,7 +215,7 @@ class _Opener:
         assert tip is not None
         return Core(
             run_id=self._wish.run_id, operator=self._operator, grounds=grounds, main=main, main_ref=ref,
-            started_on=started_on, base=snapshot or start, main_tip=tip, in_place=False, untouched=untouched,
+            started_on=started_on, base=taken or start, main_tip=tip, in_place=False, untouched=untouched,
         )  # fmt: skip
 
     def _take_back_conflict(self, main: Place, grounds: Grounds) -> None:
@@ -228,17 +228,11 @@ class _Opener:
 
     def _take_snapshot(self, main: Place, ref: bytes, start: Sha) -> None:
         """Make the operator's uncommitted work the run's first commit, in the run's own repository alone (W11)."""
-        operator, store = self._operator.place, main.store
-        index = Index.read(operator.index_path)
-        found = scan(operator, index, keep=lambda content: store.write(BLOB, content))
-        tree = store.commit(start).tree
-        changes = {path: after for path, (_, after) in index.against(walk(store, tree)).items()}
-        changes.update(found.changes())
-        for entry in changes.values():
-            if entry is not None and not store.owns(entry[1]):
-                store.write(*operator.store.raw(entry[1]))
+        operator = evolve(self._operator.place, store=main.store)
+        tree = snapshot(operator, Index.read(operator.index_path), main.store.commit(start).tree, into_nested=False)
         message = compose("Uncommitted work of the operator at the start", self._wish.run_id, None)
-        commit = write_commit(main, apply(store, tree, changes), [start], message)
+        commit = write_commit(main, tree, [start], message)
+        adopt(main.store, commit, (start,))
         main.refs.move(SNAPSHOT, commit, None, "run: snapshot")
         main.refs.move(ref, commit, main.refs.read(ref), "run: snapshot of uncommitted work")
 

@@ -108,16 +108,21 @@ class _Likeness:
 
 
 def spans(content: bytes) -> dict[bytes, int]:
-    """Cut a file into lines of at most 64 bytes and count the bytes of each; the CR of a text's CRLF does not count."""
-    text = not looks_binary(content)
+    """Cut a file into lines of at most 64 bytes and count the bytes of each; the CR of a text's CRLF does not count.
+
+    A last line without an end counts, as in git since 2.44; before, git left it out.
+    """
+    if not looks_binary(content):
+        content = content.replace(b"\r\n", b"\n")
     out: dict[bytes, int] = {}
-    for line in content.split(b"\n"):
-        whole = (line.removesuffix(b"\r") if text else line) + b"\n"
-        for at in range(0, len(whole), 64):
-            piece = whole[at : at + 64]
+    for line in content.splitlines(keepends=True) if b"\r" not in content else _lines(content):
+        for at in range(0, len(line), 64):
+            piece = line[at : at + 64]
             out[piece] = out.get(piece, 0) + len(piece)
-    if content.endswith(b"\n") or not content:
-        out[b"\n"] -= 1
-        if not out[b"\n"]:
-            del out[b"\n"]
     return out
+
+
+def _lines(content: bytes) -> list[bytes]:
+    lines = [line + b"\n" for line in content.split(b"\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines

@@ -46,6 +46,9 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
         raise Blocked(f"HEAD is on a branch without a commit; `git switch {_short(ref)}` and bring your files there")
     if branch_tip is None:
         branch_tip = base if head.ref == ref or contains(store, head.commit, base) else None
+    others = head.ref is not None and head.ref != ref and (head.ref == protected or head.ref.startswith(HEADS + b"gg-"))
+    if others:
+        raise Blocked(f"HEAD is on {_short(head.ref)}, which is not this issue's branch; `git switch {_short(ref)}`")
     if head.ref != ref and (branch_tip is None or not contains(store, head.commit, branch_tip)):
         where = f"on {_short(head.ref)}" if head.ref is not None else f"detached at {head.commit[:12].decode()}"
         raise Blocked(
@@ -71,7 +74,7 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
             refs.move(ref, tip, now, "commit: work sealed")
         if head.ref != ref:
             refs.stand_on(ref, f"checkout: moving to {_short(ref)}")
-            if head.ref is not None and head.ref.startswith(HEADS) and head.ref != protected:
+            if head.ref is not None and head.ref.startswith(HEADS):
                 refs.delete(head.ref, head.commit)
         elif tip != head.commit:
             refs.log(b"HEAD", head.commit, tip, "commit: work sealed")

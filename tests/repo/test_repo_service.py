@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import threading
 from pathlib import Path
 
@@ -182,6 +183,68 @@ async def test_work_that_cannot_be_carried_over_is_handed_back_with_the_way_out_
     assert isinstance(blocked, SealBlocked)
     assert word in blocked.reason
     assert full_state(Path(opened.root)) == before
+    await repo.close()
+
+
+async def test_another_issues_branch_is_never_taken_for_this_ones_work_W4(place):
+    init(place[0])
+    repo = await start(place)
+    other = await repo.open_worktree("AUTH-2")
+    write(Path(other.root), {"theirs": "t"})
+    sealed = await repo.seal("AUTH-2", SIGN, "work")
+    opened = await repo.open_worktree("AUTH-1")
+    git(opened.root, "checkout", "-q", "--ignore-other-worktrees", other.branch)
+    blocked = await repo.seal("AUTH-1", SIGN, "work")
+    assert isinstance(blocked, SealBlocked)
+    assert git(opened.root, "rev-parse", other.branch).decode().strip() == sealed.commit
+    await repo.close()
+
+
+async def test_a_worktree_that_cannot_be_made_leaves_nothing_behind_H11(place):
+    class Failing(Disk):
+        left = -1
+
+        def step(self, call, path):
+            self.left -= 1
+            if self.left == -1:
+                raise OSError(28, "No space left on device", path)
+
+    disk = Failing()
+    init(place[0], {f"d{n}/f": "x" for n in range(4)})
+    repo = await start(place, disk=disk)
+    moment = 0
+    while True:
+        disk.left = moment
+        try:
+            opened = await repo.open_worktree("AUTH-1")
+        except RepositoryBroken:
+            disk.left = -1
+            assert git(repo.facts.repository, "worktree", "list").count(b"\n") == 2
+            assert git(repo.facts.repository, "branch", "--list", "gg-*") == b""
+            assert not (place[1] / "worktrees/AUTH-1").exists()
+        else:
+            disk.left = -1
+            break
+        moment += 1
+    assert moment > 10
+    assert git(opened.root, "status", "--porcelain") == b""
+    await repo.discard("AUTH-1", accepted=False)
+    again = 0
+    while True:  # now out of a waiting worktree: whatever fails there, a new one is made instead
+        disk.left = again
+        try:
+            opened = await repo.open_worktree(f"AUTH-{again + 2}")
+        except RepositoryBroken:
+            opened = None
+        used = disk.left < 0
+        disk.left = -1
+        if opened is not None:
+            assert git(opened.root, "status", "--porcelain", "--ignored") == b""
+            await repo.discard(f"AUTH-{again + 2}", accepted=False)
+        if not used:
+            break
+        again += 1
+    assert again > 8
     await repo.close()
 
 
@@ -484,6 +547,32 @@ async def test_a_disk_that_refuses_says_what_and_where_and_changes_nothing(place
     assert full_state(Path(opened.root)) == before
     assert isinstance(await repo.seal("AUTH-1", SIGN, "m"), Sealed)
     await repo.close()
+
+
+async def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], capture_output=True).returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    try:
+        init(tmp_path / "ws", {"a": "1\n"})
+        repo = await start((tmp_path / "ws", small / "run"))
+        opened = await repo.open_worktree("AUTH-1")
+        root = Path(opened.root)
+        write(root, {"big": os.urandom(700_000), "small": "s"})
+        (small / "filler").write_bytes(b"x" * (os.statvfs(small).f_bavail * 4096 - 200_000))
+        before = disk_state(root)
+        with pytest.raises(RepositoryBroken, match="No space left on device"):
+            await repo.seal("AUTH-1", SIGN, "m")
+        assert disk_state(root) == before
+        assert git(root, "rev-parse", "HEAD").decode().strip() == opened.base
+        git(root, "fsck", "--strict")
+        (small / "filler").unlink()
+        sealed = await repo.seal("AUTH-1", SIGN, "m")
+        assert isinstance(await repo.merge("AUTH-1", sealed.commit, SIGN, "m"), Merged)
+        await repo.close()
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
 
 
 async def test_opening_twice_goes_on_where_the_run_was(place):
