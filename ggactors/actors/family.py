@@ -70,11 +70,29 @@ class Family:
         member = self.members.get(agent)
         return member is not None and member.status is None
 
+    def merging(self, agent: str) -> bool:
+        """Tell whether an agent works on a merge, itself or for the agent that does: no other merge is made meanwhile (Q7)."""
+        member = self.members.get(agent)
+        while member is not None:
+            if member.order.kind is Kind.MERGER:
+                return True
+            member = self.members.get(member.order.parent) if member.order.parent is not None else None
+        return False
+
     def living_children(self, agent: str) -> tuple[str, ...]:
         """List the subagents of an agent that have not ended."""
         member = self.members.get(agent)
         children = member.children if member is not None else ()
         return tuple(child for child in children if self.members[child].status is None)
+
+    def resolves_a_merge(self, agent: str) -> bool:
+        """Tell whether an agent is a merge agent or works for one, through its parents: main is locked until it has ended (Q7)."""
+        member = self.members.get(agent)
+        while member is not None:
+            if member.order.kind is Kind.MERGER:
+                return True
+            member = self.members.get(member.order.parent) if member.order.parent is not None else None
+        return False
 
     def leaving(self, agent: str) -> None:
         """Take note that an agent goes to its end: whoever works for it stops at its next turn boundary."""

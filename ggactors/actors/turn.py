@@ -16,7 +16,7 @@ from ggactors.protocol.agent import Approved, ChangesRequested, Finished
 from ggactors.protocol.board import AskWaits, ReadWait, WaitBegan, WaitForIssue, WaitSettled, WaitsPending
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolResult
-from ggactors.protocol.values import Code, Kind, Refused, Status
+from ggactors.protocol.values import Code, Refused, Status
 from ggactors.rules.briefs import gate_blocked
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class Turn:
                 by=self.agent.id,
                 issue=issue,
                 works_for=self.agent.order.issue,
-                may_wait_unsettled=self.agent.order.kind is not Kind.MERGER,
+                may_wait_unsettled=not self.desk.family.resolves_a_merge(self.agent.id),
             )
             match await board.ask(letter):
                 case WaitBegan(issue=begun):
