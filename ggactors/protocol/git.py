@@ -156,9 +156,74 @@ class Resolved:
 
 @frozen(kw_only=True)
 class SavedWork:
-    """Work kept under a hidden ref: of a failed or discarded attempt, a reviewer's edits, a merge's leftovers (W5)."""
+    """Work kept under a hidden ref: of a failed or discarded attempt, a reviewer's edits, a merge's leftovers (W5).
+
+    ``name`` is how ``ggactors recover`` calls it (``AUTH-1#0``), ``issue`` whose it is (``main`` for the main workspace's);
+    ``when`` are seconds since the epoch; ``size`` says what it changes, empty where that was not looked at; ``recovered`` tells
+    whether a ref of the operator's repository holds it.
+    """
 
     ref: str
     commit: str
     issue: str | None
     subject: str
+    name: str = ""
+    agent: str | None = None
+    when: int = 0
+    size: str = ""
+    recovered: bool = False
+
+
+@frozen(kw_only=True)
+class OpenWork:
+    """Work of an ended run that is neither in main nor under a hidden ref yet: a worktree's, or a branch's nobody merged.
+
+    ``name`` is the issue, ``main``, or the full ref of a branch; ``where`` the worktree, or the ref; ``size`` says what there is.
+    """
+
+    name: str
+    where: str
+    size: str
+
+
+@frozen(kw_only=True)
+class Standing:
+    """Where a run's work stands, read off its own repository and the operator's (W5, W10).
+
+    ``branch`` and ``commit`` are the run's main branch and its tip, None when main is the operator's own (in place).
+    ``merged`` tells whether the run brought anything into it; ``held_by`` is the operator's ref that holds all of it, ``landed``
+    whether that is where it belongs. ``operator`` is the operator's repository, None when it is not to be found, and then
+    ``trouble`` says why. ``open`` is None where it was not looked at.
+    """
+
+    repository: str
+    branch: str | None = None
+    commit: str | None = None
+    merged: bool = False
+    held_by: str | None = None
+    landed: bool = False
+    saved: tuple[SavedWork, ...] = ()
+    open: tuple[OpenWork, ...] | None = None
+    operator: str | None = None
+    trouble: str = ""
+
+    @property
+    def unlanded(self) -> bool:
+        """Tell whether the run's branch holds work that no ref of the operator's repository does."""
+        return self.merged and self.held_by is None
+
+    @property
+    def unrecovered(self) -> tuple[SavedWork, ...]:
+        """Give the saved work that no ref of the operator's repository holds."""
+        return tuple(work for work in self.saved if not work.recovered)
+
+
+@frozen(kw_only=True)
+class BroughtBack:
+    """Work brought back as a branch of the operator's repository: ``before`` is where the branch was, None for a new one."""
+
+    repository: str
+    branch: str
+    commit: str
+    before: str | None
+    size: str
