@@ -23,11 +23,11 @@ from ggactors.protocol.agent import AgentEnded, AgentSpawned, Finished, Say, Sto
 from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
-from ggactors.protocol.events import LimitExceeded, TurnOutcome
+from ggactors.protocol.events import LimitExceeded, Log, TurnOutcome
 from ggactors.protocol.model import ModelReply
 from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
-from ggactors.rules.briefs import gate_blocked, no_call_feedback
+from ggactors.rules.briefs import gate_blocked, no_call_feedback, unread_note
 from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
@@ -82,12 +82,13 @@ class AgentActor:
     """The session's hooks, for the one agent that opens it."""
     begun: bool = True
     tally: Tally = field(factory=Tally)
-    heard: list[Say] = field(factory=list)
     limit: Breach | None = None
     waits_open: bool = False
     """Whether the board still holds waits of this agent that were not read."""
     _inbox: Inbox[AgentLetter, None] | None = None
     _last_result: TurnResult = TurnResult.PROGRESSED
+    _shown: bool = False
+    """Whether the stream shows it as living."""
     _talk: Conversation = field(init=False)
     _asking: Asking = field(init=False)
 
@@ -114,13 +115,23 @@ class AgentActor:
             await self._leave(end)
         except (JournalBroken, ActorGone) as error:
             self.desk.stop_run(Status.INTERNAL_ERROR, str(error) or "the board is gone")
+            await self._close_tools()
             self._gone(SessionEnd(status=Status.INTERNAL_ERROR, summary="the run broke down"))
-        except BaseException:
-            with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_SECS):
-                await self.toolbox.close()
+        except BaseException as error:
+            await self._close_tools()
+            if isinstance(error, Exception):
+                # A defect: the stream must not show it running once its slot is somebody else's.
+                self._say_ended(
+                    SessionEnd(status=Status.INTERNAL_ERROR, summary=f"it broke down: {type(error).__name__}")
+                )
             raise
         finally:
             self.seat.give_back()
+
+    async def _close_tools(self) -> None:
+        """Leave no process of the agent's tools behind, also when it was cancelled or broke down."""
+        with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_SECS):
+            await self.toolbox.close()
 
     def _announce(self) -> None:
         order = self.order
@@ -142,6 +153,7 @@ class AgentActor:
                 operations=(),
             )
         )
+        self._shown = True
         self._state(AgentState.QUEUED)
 
     def _talk_tools(self) -> tuple[str, ...]:
@@ -213,10 +225,28 @@ class AgentActor:
                 self.station.tree.give_shared()
         self._gone(end)
 
+    def _tell_unread(self) -> None:
+        """Say which messages it ends without reading: none that was taken is dropped in silence."""
+        self._read_letters()
+        for said in self._talk.waiting:
+            note = unread_note(self.id, said.text, said.sender)
+            self.desk.emit(Log(agent=self.id, level="warning", message=note))
+        self._talk.waiting.clear()
+
+    def _say_ended(self, end: SessionEnd) -> None:
+        if self._shown:
+            self._shown = False
+            self._state(AgentState.ENDED, status=end.status, summary=end.summary)
+
     def _gone(self, end: SessionEnd) -> None:
         ended = AgentEnded(agent=self.id, status=end.status, summary=end.summary, turns=self.tally.turns)
-        self.desk.journal.append("agents", [self.desk.pack(ended)])
-        self._state(AgentState.ENDED, status=end.status, summary=end.summary)
+        try:
+            self.desk.journal.append("agents", [self.desk.pack(ended)])
+        except JournalBroken as error:
+            # The run ends of it, and this agent has ended all the same: whoever waits for that must hear of it.
+            self.desk.stop_run(Status.INTERNAL_ERROR, str(error))
+        self._tell_unread()
+        self._say_ended(end)
         self.seat.give_back()
         self.desk.gone(
             AgentGone(
@@ -233,17 +263,20 @@ class AgentActor:
     # ------------------------------------------------------------ turn boundaries
 
     def _boundary(self) -> SessionEnd | None:
-        """Read the letters, then the stop, then the ceilings, before the next call to the model."""
-        if self._inbox is not None:
-            for envelope in self._inbox.drain_nowait():
-                self.take_letter(envelope.letter)
-        for said in self.heard:
-            self._talk.operator(said.text, said.sender)
-        self.heard.clear()
+        """Look at the stop, then at the ceilings; when a turn follows, hand over what the letters say."""
         if self.desk.switch.stops(self.id):
             return self._stopped()
         breach = self._breach()
-        return None if breach is None else self._breached(breach)
+        if breach is not None:
+            return self._breached(breach)
+        self._read_letters()
+        self._talk.hand_over()
+        return None
+
+    def _read_letters(self) -> None:
+        if self._inbox is not None:
+            for envelope in self._inbox.drain_nowait():
+                self.take_letter(envelope.letter)
 
     def _breach(self) -> Breach | None:
         elapsed = self.desk.now() - self.desk.started
@@ -253,7 +286,7 @@ class AgentActor:
         """Keep what a letter says until the turn boundary. Wake and Stop carry nothing: the truth is asked for."""
         match letter:
             case Say():
-                self.heard.append(letter)
+                self._talk.waiting.append(letter)
             case Wake() | Stop():
                 pass
 

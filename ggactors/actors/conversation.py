@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ggactors.ports import Journal
-    from ggactors.protocol.agent import AgentOrder
+    from ggactors.protocol.agent import AgentOrder, Say
     from ggactors.protocol.model import ToolSpec
 
 
@@ -31,6 +31,8 @@ class Conversation:
     journal: Journal
     pack: Callable[[Any], bytes]
     messages: list[Message] = field(factory=list)
+    waiting: list[Say] = field(factory=list)
+    """What was said to the agent and no turn has shown to its model yet."""
 
     def system(self, text: str) -> None:
         """Open with the system prompt. It follows from the agent's order, so it is not journaled."""
@@ -41,9 +43,11 @@ class Conversation:
         self._note(text)
         self.messages.append(Message(role="user", text=text))
 
-    def operator(self, text: str, sender: str) -> None:
-        """Add a text that somebody sent."""
-        self.user(operator_text(text, sender))
+    def hand_over(self) -> None:
+        """Add what was said to the agent, in the order it came, for the turn that follows."""
+        for said in self.waiting:
+            self.user(operator_text(said.text, said.sender))
+        self.waiting.clear()
 
     async def take_reply(self, turn: int, reply: ModelReply) -> None:
         """Add a model's reply once it is durable."""

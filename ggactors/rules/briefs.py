@@ -182,6 +182,11 @@ def operator_text(text: str, sender: str) -> str:
     return f"Message from {sender}:\n{text}"
 
 
+def unread_note(agent: str, text: str, sender: str) -> str:
+    """Tell the operator of a text that its addressee ended without reading (H46)."""
+    return f"{agent} ended before it read a message from {sender}: {one_line(text, 160)}"
+
+
 def work_message(issue: str, title: str, summary: str) -> str:
     """Write the message of the commit that holds an issue's work: one subject line, then what its agent said it did."""
     return f"{issue}: {one_line(title, 64)}\n\n{summary.strip()}\n"

@@ -40,7 +40,7 @@ def crew(*, depth: int = 3, board: bool = True, **document: Any) -> dict[str, An
     spawning = {"id": "subagents", "params": {"maxDepth": depth}}
     anybody = [{"agent": name, "scopes": ["subagent"]} for name in ("coder", "lead")]
     roster = [
-        {"agent": "coder", "scopes": ["implementer"]},
+        *({"agent": name, "scopes": ["implementer"]} for name in ("coder", "lead")),
         {"agent": "critic", "scopes": ["reviewer"]},
         *anybody,
     ]
