@@ -70,15 +70,6 @@ class Family:
         member = self.members.get(agent)
         return member is not None and member.status is None
 
-    def merging(self, agent: str) -> bool:
-        """Tell whether an agent works on a merge, itself or for the agent that does: no other merge is made meanwhile (Q7)."""
-        member = self.members.get(agent)
-        while member is not None:
-            if member.order.kind is Kind.MERGER:
-                return True
-            member = self.members.get(member.order.parent) if member.order.parent is not None else None
-        return False
-
     def living_children(self, agent: str) -> tuple[str, ...]:
         """List the subagents of an agent that have not ended."""
         member = self.members.get(agent)

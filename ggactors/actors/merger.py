@@ -18,7 +18,7 @@ from ggactors.protocol.board import MergeAgentAssigned, MergeJob, NextMerge, Par
 from ggactors.protocol.events import Log, WorktreeMerged
 from ggactors.protocol.git import ConflictLeft, Merged, MergeFailed, Resolved, SealBlocked, Signature
 from ggactors.protocol.run import MergeAgentGone, Nudge
-from ggactors.protocol.values import Kind, Role
+from ggactors.protocol.values import Kind, Role, Status
 from ggactors.rules.briefs import main_message, merge_brief, merge_message
 from ggactors.runtime.mailbox import ActorGone
 
@@ -57,17 +57,33 @@ class MergerActor:
     main_agent: str
     merge_profile: str
     spawn: Callable[[AgentOrder], None]
+    rested: Callable[[], None]
+    """Called when there is nothing to merge for now."""
     landed: Callable[[], Awaitable[None]] | None = None
+    busy: bool = False
+    """Whether a merge is under way, or looked for."""
 
     async def run(self, inbox: Inbox[MergerLetter, None]) -> None:
         """Serve nudges until the board is gone."""
         try:
             while True:
-                while isinstance(job := await self.board.ask(NextMerge()), MergeJob):
-                    await self._merge(job, inbox)
+                self.busy = True
+                try:
+                    await self._merge_all(inbox)
+                finally:
+                    self.busy = False
+                    self.rested()
                 await inbox.drain()
         except ActorGone:
             return
+
+    async def _merge_all(self, inbox: Inbox[MergerLetter, None]) -> None:
+        """Merge what is accepted, in order. After a defect no merge is begun: what is in flight keeps its state (D8)."""
+        while self.switch.status is not Status.INTERNAL_ERROR:
+            job = await self.board.ask(NextMerge())
+            if not isinstance(job, MergeJob):
+                return
+            await self._merge(job, inbox)
 
     async def _merge(self, job: MergeJob, inbox: Inbox[MergerLetter, None]) -> None:
         """Merge one issue, tell the board, tear the worktree down, say so."""

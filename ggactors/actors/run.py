@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 
 @define(kw_only=True)
 class RunActor:
-    """The actor. ``living`` counts the agents made and not yet gone; ``finish`` lands and closes once the run is over."""
+    """The actor. ``living`` counts the agents made and not yet gone, ``busy`` tells whether a dispatch or a merge is under way;
+    ``finish`` lands and closes once the run is over.
+    """
 
     switch: Switch
     board: Ref[BoardLetter, BoardAnswer] | None
     living: Callable[[], int]
+    busy: Callable[[], bool]
     finish: Callable[[Outcome], Awaitable[None]]
     spend: Callable[[], tuple[dict[str, int], float | None]]
     last_seen: Callable[[], BoardPicture]
@@ -89,7 +92,7 @@ class RunActor:
         if self.living() > 0:
             return False
         if self.switch.status is Status.INTERNAL_ERROR:
-            return True
+            return not self.busy()
         if self.root is None:
             return False
         match await self._ask(AskOutlook()):

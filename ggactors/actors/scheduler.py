@@ -50,6 +50,10 @@ class SchedulerActor:
     spawn: Callable[[AgentOrder, Seat, IssueAssigned | ReviewAssigned], None]
     reconcile: Callable[[str, str], Awaitable[None]]
     emit: Callable[[Log], None]
+    rested: Callable[[], None]
+    """Called when a dispatch has come to its end, whatever that was."""
+    dispatching: int = 0
+    """Tickets with a slot in hand: what they are about to spawn does not live yet."""
     _tickets: set[tuple[str, bool]] = field(factory=set)
 
     async def run(self, inbox: Inbox[SchedulerLetter, None]) -> None:
@@ -73,19 +77,27 @@ class SchedulerActor:
         try:
             await seat.take(begun=issue.begun)
             self._tickets.discard((issue.id, issue.review))
-            letter = StartReview(issue=issue.id) if issue.review else StartIssue(issue=issue.id)
-            match await self.board.ask(letter):
-                case IssueAssigned() as assigned:
-                    await self._implement(assigned, seat)
-                case ReviewAssigned() as assigned:
-                    await self._review(assigned, seat)
-                case _:
-                    seat.give_back()
+            self.dispatching += 1
+            try:
+                await self._dispatch(issue, seat)
+            finally:
+                self.dispatching -= 1
+                self.rested()
         except ActorGone:
             seat.give_back()
         except BaseException:
             seat.give_back()
             raise
+
+    async def _dispatch(self, issue: ReadyIssue, seat: Seat) -> None:
+        letter = StartReview(issue=issue.id) if issue.review else StartIssue(issue=issue.id)
+        match await self.board.ask(letter):
+            case IssueAssigned() as assigned:
+                await self._implement(assigned, seat)
+            case ReviewAssigned() as assigned:
+                await self._review(assigned, seat)
+            case _:
+                seat.give_back()
 
     async def _implement(self, assigned: IssueAssigned, seat: Seat) -> None:
         """Make the worktree and the agent; what stands in the way fails the issue at once, no retry spent (D7)."""

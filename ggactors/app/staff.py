@@ -105,6 +105,7 @@ class Staff:
     _hiring: Hiring | None = None
     _hooks: Hooks = field(factory=NoHooks)
     """The session's own."""
+    _between: tuple[SchedulerActor, MergerActor] | None = None
     _crashes: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -138,6 +139,7 @@ class Staff:
             switch=self.switch,
             board=self._board,
             living=lambda: len(self._living),
+            busy=self._between_agents,
             finish=self._finish,
             spend=self.spending.totals,
             last_seen=lambda: board_of(self.place.view),
@@ -154,6 +156,7 @@ class Staff:
                 spawn=self._spawn_assigned,
                 reconcile=reconcile,
                 emit=emit,
+                rested=self._rested,
             )
             merger = MergerActor(
                 board=self._board,
@@ -164,8 +167,10 @@ class Staff:
                 main_agent=ROOT,
                 merge_profile=launch.crew.board.merge_agent_id if launch.crew.board is not None else "",
                 spawn=self._spawn_merge_agent,
+                rested=self._rested,
                 landed=self._land_each if launch.crew.land == "each" else None,
             )
+            self._between = (scheduler, merger)
             self._nudged.append(system.spawn("scheduler", scheduler, NUDGE_CODEC))
             self._merger = system.spawn("merger", merger, MERGER_CODEC)
             self._nudged.append(self._merger)
@@ -279,6 +284,18 @@ class Staff:
     def _nudge(self) -> None:
         for ref in self._nudged:
             ref.tell(Nudge())
+
+    def _between_agents(self) -> bool:
+        """Tell whether something is under way that no living agent shows: a dispatch with its slot in hand, or a merge."""
+        if self._between is None:
+            return False
+        scheduler, merger = self._between
+        return scheduler.dispatching > 0 or merger.busy
+
+    def _rested(self) -> None:
+        """Let a run that is being stopped look again whether it is over."""
+        if self.switch.status is not None and self._run is not None:
+            self._run.tell(Nudge())
 
     def say(self, agent: str, text: str, sender: str) -> bool:
         """Hand a text to a living agent for its next turn. Tell whether it lives."""
