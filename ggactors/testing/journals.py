@@ -20,7 +20,8 @@ class MemoryJournal:
     breaks_at: int | None = None
     entries: list[tuple[str, bytes]] = field(factory=list)
     commits: int = 0
-    _broken: bool = False
+    broken: bool = False
+    """Whether it gave out."""
 
     async def commit(self, stream: str, entries: Sequence[bytes]) -> None:
         """Append entries. Raises JournalBroken from the appointed commit on."""
@@ -31,8 +32,8 @@ class MemoryJournal:
         """Append entries without waiting."""
         self.commits += 1
         if self.breaks_at is not None and self.commits >= self.breaks_at:
-            self._broken = True
-        if self._broken:
+            self.broken = True
+        if self.broken:
             raise JournalBroken("the journal was told to break here")
         self.entries.extend((stream, entry) for entry in entries)
 

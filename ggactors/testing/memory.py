@@ -89,7 +89,10 @@ class MemoryRepository:
     merged: list[tuple[str, str]] = field(factory=list, init=False)
     """The issues merged into main and the commits that were merged, in order."""
     facts: RepositoryFacts = field(init=False)
-    _conflict: _Conflict | None = None
+    conflict: _Conflict | None = field(default=None, init=False)
+    """The merge that lies unconcluded in main."""
+    _concluded: Resolved | None = field(default=None, init=False)
+    """What the last conflict came to, until main is next moved."""
 
     def __attrs_post_init__(self) -> None:
         """Make the first commit."""
@@ -214,6 +217,9 @@ class MemoryRepository:
     async def commit_main(self, signature: Signature, message: str) -> Sealed | SealBlocked | None:
         """Commit what agents changed in main."""
         await self._step("commit_main")
+        if self.conflict is not None:
+            return SealBlocked(reason="a merge is unfinished in the main workspace")
+        self._concluded = None
         if self.files == self.commits[self.tip].tree:
             return None
         self.tip = self._commit(self.files, (self.tip,), signature, message)
@@ -227,6 +233,9 @@ class MemoryRepository:
     async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
         """Merge a commit into main, path by path."""
         await self._step("merge")
+        if self.conflict is not None:
+            return MergeFailed(reason="a merge is unfinished in the main workspace")
+        self._concluded = None
         if self.contains(self.tip, commit):
             self.merged.append((issue, commit))
             return Merged(commit=self.tip)
@@ -260,7 +269,7 @@ class MemoryRepository:
             return outcome
         ours, theirs = self.commits[self.tip].tree, self.commits[commit].tree
         base = self.commits[self.worktrees[issue].base].tree
-        self._conflict = _Conflict(
+        self.conflict = _Conflict(
             issue=issue,
             commit=commit,
             signature=signature,
@@ -283,26 +292,25 @@ class MemoryRepository:
     async def resolution(self) -> Resolved | Unresolved:
         """Conclude the merge when no marker is left in a conflicted path."""
         await self._step("resolution")
-        left = self._conflict
+        left = self.conflict
         if left is None:
-            return Unresolved(reason="no merge is in progress")
+            return self._concluded or Unresolved(reason="no merge is left in place")
         marked = [path for path in left.paths if "<<<<<<<" in self.files.get(path, "")]
         if marked:
             return Unresolved(reason=f"conflict markers are left in {', '.join(marked)}")
-        if self.contains(self.tip, left.commit):
-            return Resolved(commit=self.tip)
         sides = (self.commits[left.tip].tree, self.commits[left.commit].tree)
         kept = [all(self.files.get(path) == side.get(path) for path in left.paths) for side in sides]
         self.tip = self._commit(self.files, (left.tip, left.commit), left.signature, left.message)
         self.merged.append((left.issue, left.commit))
-        return Resolved(commit=self.tip, one_sided=any(kept))
+        self.conflict, self._concluded = None, Resolved(commit=self.tip, one_sided=any(kept))
+        return self._concluded
 
     async def abort_conflict(self) -> str | None:
         """Put main back as it was."""
         await self._step("abort_conflict")
-        left = self._conflict
+        left = self.conflict
         if left is not None:
-            self.tip, self.files, self._conflict = left.tip, left.files, None
+            self.tip, self.files, self.conflict = left.tip, left.files, None
         return None
 
     async def land(self) -> Landing:
