@@ -28,7 +28,10 @@ def _duty(order: AgentOrder) -> str:
                 "You lead this run: the task below is the operator's, and what you report at the end is what they read."
             )
         case Kind.SUBAGENT:
-            return f"Agent {order.parent} delegated the task below to you; your summary goes back to it."
+            return (
+                f"Agent {order.parent} delegated the task below to you; your summary goes back to it. You work in its directory, "
+                "at the same time as it and whoever else it gave work to: keep to your part."
+            )
         case Kind.IMPLEMENTER:
             return (
                 f"You were dispatched to implement issue {order.issue}, and nothing else. You work in a git worktree of your "
