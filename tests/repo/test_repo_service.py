@@ -552,7 +552,7 @@ async def test_a_disk_that_refuses_says_what_and_where_and_changes_nothing(place
 async def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
     small = tmp_path / "small"
     small.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", small], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", small], capture_output=True).returncode:
         pytest.skip("mounting a small disk is not allowed here")
     try:
         init(tmp_path / "ws", {"a": "1\n"})
