@@ -131,8 +131,11 @@ class Hiring:
     def environment(self, agent: str, profile: Profile) -> dict[str, str]:
         """Compose the environment of an agent's commands and of its hooks."""
         # Git started by an agent finds its worktree, also from a subdirectory, and never a repository around the state home.
-        ceiling = None if self.repository is None else str(self.folder.path)
-        return agent_environment(agent, profile, os.environ, ceiling=ceiling)
+        if self.repository is None:
+            return agent_environment(agent, profile, os.environ)
+        env = agent_environment(agent, profile, os.environ, ceiling=str(self.folder.path))
+        # Commits an agent makes itself bear the same identity as those the runtime makes of its work.
+        return env | dict(self.repository.facts.git_env)
 
     def _workbench(self, order: AgentOrder, env: Mapping[str, str]) -> Workbench:
         if self.launch.bench is not None:
