@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from ggactors.telemetry.folds import RunView
 
 
-async def land(repository: Repository, emit: Callable[[Event], None]) -> Landing:
-    """Move the operator's checkout forward (W10). Held: says why and gives the plain git command that fetches the work."""
+async def land(repository: Repository, emit: Callable[[Event], None], *, run: str) -> Landing:
+    """Move the operator's checkout forward (W10). Held: says why, and the commands that land or fetch the work of ``run``."""
     try:
         landing = await repository.land()
     except RepositoryBroken as error:
@@ -40,7 +40,7 @@ async def land(repository: Repository, emit: Callable[[Event], None]) -> Landing
             Log(
                 level="warning",
                 message=f"your checkout was not moved ({landing.reason}{detail}); the work is on {ref} of "
-                f"{facts.repository}; fetch it with: git fetch {facts.repository} {ref}",
+                f"{facts.repository}; land it with: ggactors land {run}; or fetch it with: git fetch {facts.repository} {ref}",
             )
         )
     return landing

@@ -34,6 +34,7 @@ from ggactors.protocol.board import (
     BoardAnswer,
     BoardLetter,
     FailDispatch,
+    SettleMerge,
 )
 from ggactors.protocol.events import Log, SessionStarted
 from ggactors.protocol.run import (
@@ -106,6 +107,7 @@ class Staff:
     _hooks: Hooks = field(factory=NoHooks)
     """The session's own."""
     _between: tuple[SchedulerActor, MergerActor] | None = None
+    _broke: set[str] = field(factory=set)
     _crashes: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -272,7 +274,7 @@ class Staff:
         self._living.discard(letter.agent)
         self.family.ended(letter.agent, letter.status, letter.summary)
         if letter.kind is Kind.MERGER and self._merger is not None:
-            self._merger.tell(MergeAgentGone(agent=letter.agent))
+            self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=letter.agent in self._broke))
         if self._run is not None:
             self._run.tell(letter)
 
@@ -326,11 +328,10 @@ class Staff:
                 told = f"its traceback could not be written ({failed.strerror})"
             reason = f"a defect of ggactors: {name} broke down ({type(error).__name__}); {told}"
         self.place.emit(Log(level="error", message=reason))
-        issue = self._issues.get(name)
-        if issue is not None and name in self._living and self._board is not None:
-            self._board.tell(FailDispatch(issue=issue, reason=reason))
+        self._fail_struck(name, reason)
         self.stop(Status.INTERNAL_ERROR, reason)
         if name in self._living:
+            self._broke.add(name)
             member = self.family.members.get(name)
             kind = Kind.IMPLEMENTER if member is None else member.order.kind
             self._gone(
@@ -338,6 +339,19 @@ class Staff:
             )
         if name == "run":
             self._give_account(self._broken_account(reason), None)
+
+    def _fail_struck(self, name: str, reason: str) -> None:
+        """Fail the issue that an actor was at work on when it broke down; its worktree is kept (D8)."""
+        issues = {self._issues[name]} if name in self._issues and name in self._living else set()
+        if name == "scheduler" and self._between is not None:
+            issues = self._between[0].struck
+        elif name == "merger" and self._between is not None:
+            merging = self._between[1].struck
+            if merging is not None and self._board is not None:
+                self._board.tell(SettleMerge(issue=merging, commit=None, reason=reason))
+        if self._board is not None:
+            for issue in sorted(issues):
+                self._board.tell(FailDispatch(issue=issue, reason=reason))
 
     # ------------------------------------------------------------ ending
 
@@ -352,7 +366,7 @@ class Staff:
         if repository is None:
             return None
         async with self.tree.alone():
-            return await land(repository, self.place.emit)
+            return await land(repository, self.place.emit, run=self.folder.id)
 
     async def _land_each(self) -> None:
         await self._land()

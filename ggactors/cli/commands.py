@@ -9,6 +9,9 @@ COMMANDS = {
     "run": ("run", "run a crew on a task"),
     "runs": ("runs", "list runs"),
     "show": ("show", "look into one run"),
+    "land": ("land", "move your checkout forward to a run's work"),
+    "recover": ("recover", "bring back work of failed attempts"),
+    "clean": ("clean", "remove old runs"),
     "doctor": ("doctor", "say what this machine offers"),
 }
 LATER = {
@@ -16,8 +19,5 @@ LATER = {
     "solo": "one agent, no board",
     "resume": "go on with an interrupted run",
     "cancel": "stop a live run at its next turn boundaries",
-    "land": "move your checkout forward to a run's work",
-    "recover": "bring back work of failed attempts",
-    "clean": "remove old runs",
     "report": "write a run as one HTML page",
 }

@@ -195,7 +195,8 @@ def _nowhere(_event: Event) -> None:
 def _report(order: Order, view: RunView, folder: Path, after: Sequence[str]) -> None:
     """Print the board, the summary and where the work lies: on stdout, unless that carries data."""
     from ggactors.telemetry.render import board_lines
-    from ggactors.telemetry.summary import summary_lines, whereabouts
+    from ggactors.telemetry.summary import summary_lines
+    from ggactors.telemetry.whereabouts import whereabouts
 
     data = order.json or order.events == "-"
     stream = sys.stderr if data else sys.stdout

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ggactors.ports import JournalBroken, LaunchRefused
+from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
 from ggactors.store.folder import RunUnknown, private_folder, state_home
 from ggactors.telemetry.plaintext import one_line
 
@@ -42,6 +42,9 @@ def tell(error: Exception, words: Sequence[str]) -> int:
         case RunUnknown() | JournalBroken() as known:
             _say(f"{name}: {known}")
             return REFUSED
+        case RepositoryBroken() as broken:
+            _say(f"{name}: {one_line(str(broken))}")
+            return FAILED
         case OSError() as failed if failed.filename is not None:
             _say(f"{name}: {os.fsdecode(failed.filename)}: {failed.strerror}")
             return FAILED

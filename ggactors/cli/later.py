@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 from ggactors.cli.commands import LATER
@@ -23,12 +21,6 @@ def misuse(name: str, words: Sequence[str]) -> str | None:
     except UsageError as error:
         return str(error)
     return None
-
-
-def _age(text: str) -> str:
-    if not re.fullmatch(r"[1-9][0-9]*[smhdw]", text):
-        raise ArgumentTypeError(f"{text!r} is no age; write 12h, 30d or 4w")
-    return text
 
 
 def _repl(parser: Parser) -> None:
@@ -56,20 +48,6 @@ def _run_id(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's id, a part of it, or last")
 
 
-def _recover(parser: Parser) -> None:
-    _run_id(parser)
-    parser.add_argument("issue", metavar="ISSUE", nargs="?", help="one issue; without it they are listed")
-    parser.add_argument("--to", metavar="BRANCH", help="the branch to bring it back to")
-
-
-def _clean(parser: Parser) -> None:
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument("run", metavar="RUN", nargs="?", help="a run's id, a part of it, or last")
-    what.add_argument("--older-than", metavar="D", type=_age, help="an age, such as 30d")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would go")
-    parser.add_argument("--force", action="store_true", help="also what was not landed or recovered")
-
-
 def _report(parser: Parser) -> None:
     _run_id(parser)
     parser.add_argument("-o", metavar="F.html", help="where to write it")
@@ -80,9 +58,6 @@ SHAPES: dict[str, Callable[[Parser], None]] = {
     "solo": _solo,
     "resume": _resume,
     "cancel": _run_id,
-    "land": _run_id,
-    "recover": _recover,
-    "clean": _clean,
     "report": _report,
 }
 EXAMPLES = {
@@ -90,8 +65,5 @@ EXAMPLES = {
     "solo": 'ggactors solo --task "Fix the failing test"',
     "resume": "ggactors resume last",
     "cancel": "ggactors cancel k3f",
-    "land": "ggactors land last",
-    "recover": "ggactors recover last AUTH-1 --to again",
-    "clean": "ggactors clean --older-than 30d --dry-run",
     "report": "ggactors report last -o run.html",
 }

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ggactors.cli.parsing import Parser
+    from ggactors.protocol.git import Standing
     from ggactors.store.folder import RunFolder
     from ggactors.telemetry.folds import RunView
     from ggactors.telemetry.plaintext import Look
@@ -54,7 +55,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _picture(folder: RunFolder, options: argparse.Namespace, look: Look) -> list[str]:
     from ggactors.telemetry.render import agent_lines, board_lines
-    from ggactors.telemetry.summary import summary_lines, whereabouts
+    from ggactors.telemetry.summary import summary_lines
+    from ggactors.telemetry.whereabouts import whereabouts
 
     view = _fold(folder)
     if options.agents:
@@ -65,7 +67,22 @@ def _picture(folder: RunFolder, options: argparse.Namespace, look: Look) -> list
     lines = [*summary_lines(view, look), ""]
     if view.issues or view.epics:
         lines += [*board_lines(view, look), ""]
-    return [*lines, *_liveness(folder, view), *whereabouts(view, look, folder=str(folder.path), repository=repository)]
+    lines += _liveness(folder, view)
+    standing = _standing(folder, view)
+    return [*lines, *whereabouts(view, look, folder=str(folder.path), repository=repository, standing=standing)]
+
+
+def _standing(folder: RunFolder, view: RunView) -> Standing | None:
+    """Say where the work stands now, as far as the repositories can be read; what a living run has open is its own affair."""
+    from ggactors.app.aftermath import standing_of
+    from ggactors.ports import RepositoryBroken
+    from ggactors.store.lock import read_lock
+
+    try:
+        return standing_of(folder, view.workspace, deep=not read_lock(folder.lock).alive)
+    except RepositoryBroken as broken:
+        print(f"ggactors show: {broken}", file=sys.stderr)
+        return None
 
 
 def _liveness(folder: RunFolder, view: RunView) -> list[str]:

@@ -220,10 +220,13 @@ class Standing:
 
 @frozen(kw_only=True)
 class BroughtBack:
-    """Work brought back as a branch of the operator's repository: ``before`` is where the branch was, None for a new one."""
+    """Work brought back as a branch of the operator's repository: ``before`` is where the branch was, None for a new one;
+    ``moved`` is false when it held the work already.
+    """
 
     repository: str
     branch: str
     commit: str
     before: str | None
+    moved: bool
     size: str

@@ -143,11 +143,14 @@ def private_folder(path: Path) -> Path:
 
 
 def list_runs(home: Path) -> tuple[RunFolder, ...]:
-    """List the runs under ``home``, oldest first. A run is as old as its crew document, which is written once."""
+    """List the runs under ``home``, oldest first. A run is as old as its crew document, which is written once.
+
+    A name that begins with a dot is no run's.
+    """
     runs = home / "runs"
     if not runs.is_dir():
         return ()
-    folders = [RunFolder(path) for path in runs.iterdir() if path.is_dir()]
+    folders = [RunFolder(path) for path in runs.iterdir() if not path.name.startswith(".") and path.is_dir()]
     return tuple(sorted(folders, key=lambda folder: (_age_mark(folder), folder.id)))
 
 

@@ -127,6 +127,7 @@ class RunView:
         self.landing: events.CheckoutMoved | None = None
         self.summary: events.SessionSummary | None = None
         self.logs: deque[events.Log] = deque(maxlen=LOGS_KEPT)
+        self._removed: set[str] = set()
         self.running = 0
         """Agents that hold a slot now, and (``most_running``) the most there have been at once."""
         self.most_running = 0
@@ -163,11 +164,13 @@ class RunView:
             case events.BoardStalled():
                 pass  # read off the board itself, since nothing says when a stall is over
             case events.IssueReview():
-                issue = self._issue(event.issue)
-                issue.reviews.append(event)
-                issue.rounds = max(issue.rounds, event.round)
+                if event.issue not in self._removed:
+                    issue = self._issue(event.issue)
+                    issue.reviews.append(event)
+                    issue.rounds = max(issue.rounds, event.round)
             case events.WorktreeMerged():
-                self._issue(event.issue).merge = event
+                if event.issue not in self._removed:  # a failed issue's worktree may go after the issue itself went
+                    self._issue(event.issue).merge = event
             case events.CheckoutMoved():
                 self.landing = event
             case events.LimitExceeded():
@@ -299,6 +302,7 @@ class RunView:
             issue_id = str(event.issue.get("id"))
             if event.op == "remove_issue":
                 self.issues.pop(issue_id, None)
+                self._removed.add(issue_id)
             else:
                 _rewrite(self._issue(issue_id), event.issue)
 

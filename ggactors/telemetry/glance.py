@@ -30,6 +30,8 @@ class Glance:
     issues: dict[str, str] = field(factory=dict)
     """States by id, known once the run has given its account."""
     cost: float | None = None
+    landed: bool = False
+    """Whether the operator's checkout held all of the run's work when the run ended."""
 
 
 def glance(path: Path) -> Glance:
@@ -72,4 +74,5 @@ def glance(path: Path) -> Glance:
         exit_code=summary.exit_code,
         issues=summary.issues,
         cost=summary.cost,
+        landed=summary.landed is not None and summary.landed.get("reason") is None,
     )

@@ -1,6 +1,6 @@
-"""What a run came to, in plain words: how it ended and why, what it used, where its work lies, how to get at it (C2, W5, W10).
+"""What a run came to, in plain words: how it ended and why, what stopped it, what it used (C2).
 
-Law: pure; read off the view. Whoever prints it says where the run's folder is and whether the run has a repository of its own.
+Law: pure; read off the view.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ggactors.protocol.values import IssueState
-from ggactors.telemetry.plaintext import Look, one_line, safe, shell_word, wrapped
+from ggactors.telemetry.plaintext import Look, one_line, wrapped
 from ggactors.telemetry.render import agent_state, counted, spend_text
-from ggactors.telemetry.story import landing_text, limit_text
+from ggactors.telemetry.story import limit_text
 
 if TYPE_CHECKING:
-    from ggactors.telemetry.folds import AgentView, RunView
+    from ggactors.telemetry.folds import RunView
 
 STATES = {
     IssueState.DONE: "done",
@@ -72,71 +72,3 @@ def _fields(view: RunView, look: Look) -> list[str]:
 def _labelled(label: str, text: str, look: Look) -> list[str]:
     first, *rest = wrapped(text, look, indent=11)
     return [f"  {label:<9}{first.lstrip(' ')}", *rest]
-
-
-def whereabouts(view: RunView, look: Look, *, folder: str, repository: str | None) -> list[str]:
-    """Say where the work lies, and how git gets at what was held back or saved (W5, W10).
-
-    ``repository`` is the run's own one; None when it has none.
-    """
-    lines = [f"Events, journal and crew of the run: {safe(folder)}"]
-    done = any(issue.merge is not None and issue.merge.merged for issue in view.issues.values())
-    landing = view.landing
-    if landing is not None and landing.source != landing.target:
-        lines.append(f"The work is in {safe(view.workspace)}: {landing_text(landing)}.")
-    elif landing is not None and landing.reason is not None:
-        lines.append(look.paint(f"The work was not landed: {landing_text(landing)}.", "yellow"))
-        lines += _held(view, repository)
-    elif done and _is_in_place(view):
-        lines.append(f"The work is in {safe(view.workspace)} itself.")
-    elif done and repository is not None:
-        lines.append("The work was not landed." if view.ended else "The work so far is not landed.")
-        lines += _held(view, repository)
-    else:
-        lines.append(f"The workspace: {safe(view.workspace)}")
-    return [*lines, *_saved(view, repository)]
-
-
-def _root(view: RunView) -> AgentView | None:
-    return next((agent for agent in view.agents_by_id.values() if agent.kind == "root"), None)
-
-
-def _is_in_place(view: RunView) -> bool:
-    """Tell whether the root worked in the operator's own directory."""
-    root = _root(view)
-    return root is not None and (root.workdir == view.workspace or root.workdir.startswith(f"{view.workspace}/"))
-
-
-def _held(view: RunView, repository: str | None) -> list[str]:
-    root = _root(view)
-    branch = one_line(root.branch) if root is not None and root.branch else None
-    if repository is None or branch is None:
-        return []
-    ref = branch if branch.startswith("refs/") else f"refs/heads/{branch}"
-    return [
-        f"  It is {ref} of {safe(repository)}; fetch it with",
-        f"    {_fetch(view, repository, ref, f'ggactors-{view.run}')}",
-    ]
-
-
-def _fetch(view: RunView, repository: str, ref: str, branch: str) -> str:
-    return _command("git", "-C", view.workspace, "fetch", repository, f"{ref}:refs/heads/{branch}")
-
-
-def _saved(view: RunView, repository: str | None) -> list[str]:
-    saved = [
-        (issue.id, issue.merge.saved_ref) for issue in view.issues.values() if issue.merge and issue.merge.saved_ref
-    ]
-    if not saved:
-        return []
-    place = repository or view.workspace
-    lines = [f"Work that was not merged is kept in {safe(place)}:"]
-    for issue_id, ref in saved:
-        name = f"recovered-{issue_id}"
-        get = _fetch(view, repository, ref, name) if repository else _command("git", "-C", place, "branch", name, ref)
-        lines += [f"  {one_line(issue_id)}: {one_line(ref)}; get it with", f"    {get}"]
-    return lines
-
-
-def _command(*words: str) -> str:
-    return " ".join(map(shell_word, words))

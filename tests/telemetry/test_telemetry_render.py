@@ -17,7 +17,8 @@ from ggactors.telemetry.frame import frame_lines
 from ggactors.telemetry.plaintext import Cell, Look, cells, columns, cut, one_line, safe, shell_word, wrapped
 from ggactors.telemetry.render import agent_lines, board_lines
 from ggactors.telemetry.story import headline, limit_text, tell
-from ggactors.telemetry.summary import summary_lines, whereabouts
+from ggactors.telemetry.summary import summary_lines
+from ggactors.telemetry.whereabouts import whereabouts
 
 WIDE = Look(width=200)
 ACTING = ["\x1b[31m", "\x1b]0;t\x07", "\x1b]8;;x\x1b\\", "\x9b2J", "\x1b", "\r", "\x07", "\u202e", "\n", "\ud800"]
@@ -243,10 +244,14 @@ def test_a_held_landing_and_saved_work_are_told_with_ref_repository_and_command_
     assert lines == [
         "Events, journal and crew of the run: /state/runs/x",
         "The work was not landed: your checkout was left where it is (dirty: shop.py).",
-        "  It is refs/heads/main of /state/runs/x/repo.git; fetch it with",
+        "  Land it with",
+        "    ggactors land 261130-1405-k3f",
+        "  or take refs/heads/main of /state/runs/x/repo.git with",
         "    git -C /home/op/shop fetch /state/runs/x/repo.git refs/heads/main:refs/heads/ggactors-261130-1405-k3f",
         "Work that was not merged is kept in /state/runs/x/repo.git:",
-        "  ISSUE-1: refs/ggactors/saved/ISSUE-1; get it with",
+        "  ISSUE-1: refs/ggactors/saved/ISSUE-1; bring it back with",
+        "    ggactors recover 261130-1405-k3f ISSUE-1",
+        "  or with git alone",
         "    git -C /home/op/shop fetch /state/runs/x/repo.git refs/ggactors/saved/ISSUE-1:refs/heads/recovered-ISSUE-1",
     ]
     in_place = whereabouts(fold(whole_run()), WIDE, folder="/state/runs/x", repository=None)
