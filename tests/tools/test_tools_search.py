@@ -112,7 +112,8 @@ async def test_a_pattern_that_takes_for_ever_is_stopped_and_blocks_nobody(root, 
     async def others() -> None:
         nonlocal ticks
         while True:
-            await trio.sleep(0.01)
+            with trio.move_on_after(0.01):
+                await trio.sleep_forever()
             ticks += 1
 
     async with trio.open_nursery() as nursery:
