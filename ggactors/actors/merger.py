@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import trio
 from attrs import define, frozen
 
 from ggactors.actors.desk import CannotDispatch
@@ -16,7 +17,7 @@ from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.board import MergeAgentAssigned, MergeJob, NextMerge, ParkMerge, SettleMerge, StartMergeAgent
 from ggactors.protocol.events import Log, WorktreeMerged
-from ggactors.protocol.git import ConflictLeft, Merged, MergeFailed, Resolved, SealBlocked, Signature
+from ggactors.protocol.git import ConflictLeft, Merged, MergeFailed, Resolved, SealBlocked, Signature, Unresolved
 from ggactors.protocol.run import MergeAgentGone, Nudge
 from ggactors.protocol.values import Kind, Role, Status
 from ggactors.rules.briefs import main_message, merge_brief, merge_message
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from ggactors.runtime.ref import Ref
 
 
+_PAUSES = (0.2, 1.0, 5.0)
+"""Seconds after which it is tried again to put main back, where the disk refuses."""
+
+
 @frozen(kw_only=True)
 class _Account:
     """What a merge came to, for the event. ``outcome`` None: it is left for a later segment."""
@@ -43,6 +48,8 @@ class _Account:
     conflicts: tuple[str, ...] = ()
     merge_agent: str | None = None
     one_sided: bool = False
+    struck: bool = False
+    """A defect struck its merge agent: the issue fails and keeps its worktree (D8)."""
 
 
 @define(kw_only=True)
@@ -62,6 +69,10 @@ class MergerActor:
     landed: Callable[[], Awaitable[None]] | None = None
     busy: bool = False
     """Whether a merge is under way, or looked for."""
+    struck: str | None = None
+    """The issue that is on its way into main: what a defect of the merger strikes (D8)."""
+    _left_over: bool = False
+    """Whether a conflicted merge still lies in main because the disk refused to take it back."""
 
     async def run(self, inbox: Inbox[MergerLetter, None]) -> None:
         """Serve nudges until the board is gone."""
@@ -88,30 +99,33 @@ class MergerActor:
     async def _merge(self, job: MergeJob, inbox: Inbox[MergerLetter, None]) -> None:
         """Merge one issue, tell the board, tear the worktree down, say so."""
         branch = self.repository.branch_of(job.issue)
+        self.struck = job.issue
         async with self.tree.alone():
             account = await self._into_main(job, branch or "", inbox)
+        self.struck = None
         match account.outcome:
-            case None:
-                await self.board.ask(ParkMerge(issue=job.issue))
-                return
             case Merged(commit=commit):
                 await self.board.ask(SettleMerge(issue=job.issue, commit=commit))
                 await self._say(job, branch, account, commit=commit, reason=None)
                 if self.landed is not None:
                     await self.landed()
-            case MergeFailed() as failed:
+            case MergeFailed() as failed if account.struck or self.switch.status is None:
                 reason = _reason(failed)
                 await self.board.ask(SettleMerge(issue=job.issue, commit=None, reason=reason))
                 await self._say(job, branch, account, commit=None, reason=reason)
+            case MergeFailed() | None:
+                # The run is stopping, and a stopped run fails nothing: it is merged by a later segment (D5).
+                await self.board.ask(ParkMerge(issue=job.issue))
 
     async def _say(
         self, job: MergeJob, branch: str | None, account: _Account, *, commit: str | None, reason: str | None
     ) -> None:
         """Tear the worktree down, saving what is not in main, and emit the one event of the reconciliation (W5, W6)."""
+        saved: str | None = None
         try:
-            saved = await self.repository.discard(job.issue, accepted=commit is not None)
+            if not account.struck:
+                saved = await self.repository.discard(job.issue, accepted=commit is not None)
         except RepositoryBroken as error:
-            saved = None
             self.emit(Log(level="warning", message=f"{job.issue}: its worktree could not be removed: {error}"))
         self.emit(
             WorktreeMerged(
@@ -132,6 +146,8 @@ class MergerActor:
         """Commit what main's agents changed, in their name, then merge exactly the accepted commit (M6, M1)."""
         signature = Signature(agent=job.agent, issue=job.issue, attempt=job.attempt)
         message = merge_message(job.issue, job.title)
+        if self._left_over and (why := await self._put_back()) is not None:
+            return _Account(outcome=MergeFailed(reason=f"an earlier merge still lies in the main workspace: {why}"))
         try:
             await self.repository.guard_main()
             pending = await self.repository.commit_main(Signature(agent=self.main_agent), main_message(self.main_agent))
@@ -155,37 +171,54 @@ class MergerActor:
     ) -> _Account:
         """Let the merge agent work, then ask git, whatever its end; abort what is not concluded (M3, M4)."""
         agent: str | None = None
+        struck = False
         failure = "the merge agent did not conclude the merge"
         try:
             answer = await self.board.ask(StartMergeAgent(issue=job.issue))
             if isinstance(answer, MergeAgentAssigned):
                 agent = answer.agent
                 self.spawn(self._order(agent, job, branch, conflicts))
-                await self._until_gone(agent, inbox)
-        except CannotDispatch as error:
-            failure = f"the merge agent could not be dispatched: {error}"
-        try:
+                struck = (await self._until_gone(agent, inbox)).broke_down
             found = await self.repository.resolution()
-            if isinstance(found, Resolved):
-                return _Account(
-                    outcome=Merged(commit=found.commit),
-                    conflicts=conflicts,
-                    merge_agent=agent,
-                    one_sided=found.one_sided,
-                )
-            saved = await self.repository.abort_conflict()
+        except CannotDispatch as error:
+            failure, found = "the merge agent could not be dispatched", Unresolved(reason=str(error))
         except RepositoryBroken as error:
+            failure, found = "git could not be asked whether the merge is concluded", Unresolved(reason=str(error))
+        except Exception:
+            # Our own defect, or the board is gone: nobody else may come upon the merge in main.
+            await self._put_back()
+            raise
+        if isinstance(found, Resolved):
             return _Account(
-                outcome=MergeFailed(reason=f"the conflicted merge could not be put back: {error}", conflicts=conflicts),
-                conflicts=conflicts,
-                merge_agent=agent,
+                outcome=Merged(commit=found.commit), conflicts=conflicts, merge_agent=agent, one_sided=found.one_sided
             )
-        if saved is not None:
-            self.emit(Log(level="info", message=f"{job.issue}: what {agent} left in main is kept under {saved}"))
-        if self.switch.status is not None:
-            return _Account(outcome=None)
+        why = await self._put_back(job.issue, agent)
+        if why is not None:
+            failure, found = "the conflicted merge could not be put back", Unresolved(reason=why)
         failed = MergeFailed(reason=f"{failure} ({found.reason})", conflicts=conflicts)
-        return _Account(outcome=failed, conflicts=conflicts, merge_agent=agent)
+        return _Account(outcome=failed, conflicts=conflicts, merge_agent=agent, struck=struck)
+
+    async def _put_back(self, issue: str = "", agent: str | None = None) -> str | None:
+        """Take the conflicted merge out of main again (M4), trying for a while when the disk refuses. Gives why it could not be.
+
+        Then it is tried again before the next merge.
+        """
+        why = None
+        for pause in (*_PAUSES, None):
+            try:
+                saved = await self.repository.abort_conflict()
+            except RepositoryBroken as error:
+                why = str(error)
+                self.emit(Log(level="warning", message=f"the main workspace is not put back yet: {why}"))
+                if pause is not None:
+                    await trio.sleep(pause)
+            else:
+                if saved is not None:
+                    self.emit(Log(level="info", message=f"{issue}: what {agent} left in main is kept under {saved}"))
+                self._left_over = False
+                return None
+        self._left_over = True
+        return why
 
     def _order(self, agent: str, job: MergeJob, branch: str, conflicts: tuple[str, ...]) -> AgentOrder:
         return AgentOrder(
@@ -199,12 +232,12 @@ class MergerActor:
             branch=self.repository.facts.branch,
         )
 
-    async def _until_gone(self, agent: str, inbox: Inbox[MergerLetter, None]) -> None:
+    async def _until_gone(self, agent: str, inbox: Inbox[MergerLetter, None]) -> MergeAgentGone:
         """Wait for the merge agent's end; nudges that come meanwhile are answered by the next question to the board."""
         while True:
             match (await inbox.receive()).letter:
-                case MergeAgentGone(agent=gone) if gone == agent:
-                    return
+                case MergeAgentGone(agent=gone) as letter if gone == agent:
+                    return letter
                 case MergeAgentGone() | Nudge():
                     pass
 

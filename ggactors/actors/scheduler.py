@@ -54,6 +54,8 @@ class SchedulerActor:
     """Called when a dispatch has come to its end, whatever that was."""
     dispatching: int = 0
     """Tickets with a slot in hand: what they are about to spawn does not live yet."""
+    struck: set[str] = field(factory=set)
+    """Issues in the middle of whose dispatch a defect was raised (D8)."""
     _tickets: set[tuple[str, bool]] = field(factory=set)
 
     async def run(self, inbox: Inbox[SchedulerLetter, None]) -> None:
@@ -80,6 +82,11 @@ class SchedulerActor:
             self.dispatching += 1
             try:
                 await self._dispatch(issue, seat)
+            except ActorGone:
+                raise
+            except Exception:
+                self.struck.add(issue.id)
+                raise
             finally:
                 self.dispatching -= 1
                 self.rested()

@@ -29,9 +29,10 @@ class AgentGone:
 
 @frozen(kw_only=True)
 class MergeAgentGone:
-    """The agent that was to finish a conflicted merge came to its end, whatever the end was."""
+    """The agent that was to finish a conflicted merge came to its end, whatever the end was. ``broke_down``: by our defect."""
 
     agent: str
+    broke_down: bool = False
 
 
 @frozen(kw_only=True)

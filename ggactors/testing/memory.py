@@ -91,8 +91,8 @@ class MemoryRepository:
     facts: RepositoryFacts = field(init=False)
     conflict: _Conflict | None = field(default=None, init=False)
     """The merge that lies unconcluded in main."""
-    _concluded: Resolved | None = field(default=None, init=False)
-    """What the last conflict came to, until main is next moved."""
+    _concluded: tuple[_Conflict, Resolved] | None = field(default=None, init=False)
+    """The last conflict and what it came to, until main is next moved."""
 
     def __attrs_post_init__(self) -> None:
         """Make the first commit."""
@@ -294,7 +294,9 @@ class MemoryRepository:
         await self._step("resolution")
         left = self.conflict
         if left is None:
-            return self._concluded or Unresolved(reason="no merge is left in place")
+            if self._concluded is not None:
+                return self._concluded[1]
+            return Unresolved(reason="no merge is left in place")
         marked = [path for path in left.paths if "<<<<<<<" in self.files.get(path, "")]
         if marked:
             return Unresolved(reason=f"conflict markers are left in {', '.join(marked)}")
@@ -302,15 +304,19 @@ class MemoryRepository:
         kept = [all(self.files.get(path) == side.get(path) for path in left.paths) for side in sides]
         self.tip = self._commit(self.files, (left.tip, left.commit), left.signature, left.message)
         self.merged.append((left.issue, left.commit))
-        self.conflict, self._concluded = None, Resolved(commit=self.tip, one_sided=any(kept))
-        return self._concluded
+        resolved = Resolved(commit=self.tip, one_sided=any(kept))
+        self.conflict, self._concluded = None, (left, resolved)
+        return resolved
 
     async def abort_conflict(self) -> str | None:
         """Put main back as it was."""
         await self._step("abort_conflict")
         left = self.conflict
+        if left is None and self._concluded is not None:
+            left = self._concluded[0]
+            self.merged.remove((left.issue, left.commit))
         if left is not None:
-            self.tip, self.files, self.conflict = left.tip, left.files, None
+            self.tip, self.files, self.conflict, self._concluded = left.tip, left.files, None, None
         return None
 
     async def land(self) -> Landing:
