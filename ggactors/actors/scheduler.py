@@ -15,17 +15,20 @@ from ggactors.actors.desk import CannotDispatch
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.board import (
+    BoardPicture,
     EndReview,
     FailDispatch,
     IssueAssigned,
+    IssuePicture,
     ListReady,
+    ReadBoard,
     ReadyList,
     ReviewAssigned,
     StartIssue,
     StartReview,
 )
 from ggactors.protocol.events import Log
-from ggactors.protocol.values import Kind, Role
+from ggactors.protocol.values import IssueState, Kind, Role
 from ggactors.rules.briefs import issue_brief, review_brief
 from ggactors.runtime.mailbox import ActorGone
 
@@ -155,7 +158,12 @@ class SchedulerActor:
             await self._failed(EndReview(issue=issue.id, agent=assigned.agent, reason=reason), reason, seat)
 
     async def _failed(self, letter: FailDispatch | EndReview, reason: str, seat: Seat) -> None:
+        """Tell the board; if it fails the issue of it, its worktree goes. A run that is stopping keeps both (D5)."""
         self.emit(Log(level="error", message=f"{letter.issue}: {reason}"))
         await self.board.ask(letter)
-        await self.reconcile(letter.issue, reason)
+        match await self.board.ask(ReadBoard(issue=letter.issue)):
+            case BoardPicture(issues=(IssuePicture(state=IssueState.FAILED),)):
+                await self.reconcile(letter.issue, reason)
+            case _:
+                pass
         seat.give_back()

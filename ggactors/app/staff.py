@@ -351,7 +351,7 @@ class Staff:
                 self._board.tell(SettleMerge(issue=merging, commit=None, reason=reason))
         if self._board is not None:
             for issue in sorted(issues):
-                self._board.tell(FailDispatch(issue=issue, reason=reason))
+                self._board.tell(FailDispatch(issue=issue, reason=reason, defect=True))
 
     # ------------------------------------------------------------ ending
 

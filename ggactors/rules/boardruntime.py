@@ -81,12 +81,21 @@ def start_issue(board: Board, letter: StartIssue) -> Decision:
 
 
 def fail_dispatch(board: Board, letter: FailDispatch) -> Decision:
-    """Fail an issue that cannot be dispatched at all, spending no retry; it may not even have been started (D7)."""
+    """Fail an issue that cannot be dispatched at all, spending no retry; it may not even have been started (D7).
+
+    A stopped run fails nothing: what was just started then is left to a later segment (D5).
+    """
     issue = find_issue(board, letter.issue)
     if issue.state.terminal or issue.id in board.accepted:
         raise Refusal(Code.CONFLICT, f"{issue.id} is past dispatch: {standing(board, issue)}")
-    worker = board.worker(issue) or issue.reviewer
+    implementer = board.worker(issue)
+    worker = implementer or issue.reviewer
     waits = ended_waits(board, worker) if worker is not None else ()
+    if board.stopped and not letter.defect and implementer is not None:
+        parked = AttemptEnded(
+            issue=issue.id, agent=implementer, status=Status.CANCELED, reason=letter.reason, left="", parked=True
+        )
+        return Decision(answer=Done(), facts=(*waits, parked))
     round_ended = () if issue.state is not IssueState.IN_REVIEW else (not_held(issue, letter.reason),)
     return Decision(answer=Done(), facts=(*waits, *round_ended, failed(issue, letter.reason)))
 

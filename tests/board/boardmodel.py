@@ -316,6 +316,9 @@ class Model:
         if thing.state in TERMINAL or key in self.queue:
             return "conflict"
         self.drop_waits(thing.worker or thing.reviewer)
+        if self.stopped and thing.worker:
+            thing.worker, thing.resting = None, "parked"
+            return None
         if thing.state == "in_review":
             thing.close_round()
         thing.state, thing.worker, thing.resting = "failed", None, None

@@ -196,6 +196,19 @@ def test_an_issue_that_cannot_be_dispatched_fails_at_once_from_open_or_just_star
     assert ready(play) == []
 
 
+def test_what_cannot_be_dispatched_once_the_run_is_stopping_is_parked_unless_a_defect_struck_it_D5_D8():
+    play = Play()
+    play.file()
+    play.file()
+    play.start("ISSUE-1")
+    play.start("ISSUE-2")
+    play.send(StopDispatch())
+    play.send(FailDispatch(issue="ISSUE-1", reason="the disk is full"))
+    play.send(FailDispatch(issue="ISSUE-2", reason="it broke down", defect=True))
+    assert [issue.state for issue in play.whole().issues] == ["in_progress", "failed"]
+    assert list(play.board.parked) == ["ISSUE-1"]
+
+
 # ---------------------------------------------------------------- ends of attempts
 
 

@@ -222,10 +222,14 @@ class ParkMerge:
 
 @frozen(kw_only=True)
 class FailDispatch:
-    """Fail an issue that cannot be dispatched at all (D7). Answer: Done or Refused."""
+    """Fail an issue that cannot be dispatched at all (D7). Answer: Done or Refused.
+
+    Once dispatch has stopped one in progress is parked instead (D5), unless a ``defect`` struck it (D8).
+    """
 
     issue: str
     reason: str
+    defect: bool = False
 
 
 @frozen(kw_only=True)
