@@ -118,7 +118,7 @@ class AgentActor:
             await self._close_tools()
             self._gone(SessionEnd(status=Status.INTERNAL_ERROR, summary="the run broke down"))
         except BaseException as error:
-            await self._close_tools()
+            await self._close_tools()  # noqa: ASYNC102 - shielded in there, for a bounded time
             if isinstance(error, Exception):
                 # A defect: the stream must not show it running once its slot is somebody else's.
                 self._say_ended(

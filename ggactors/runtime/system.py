@@ -166,7 +166,7 @@ async def open_system(
             try:
                 yield system
             finally:
-                await system._cancel_in_slices()
+                await system._cancel_in_slices()  # noqa: ASYNC102 - its checkpoints are shielded and wait for nothing
     except BaseExceptionGroup as group:
         failure = _unwrapped(group)
     try:
