@@ -23,13 +23,15 @@ if TYPE_CHECKING:
     from ggactors.telemetry.folds import RunView
 
 
-async def land(repository: Repository, emit: Callable[[Event], None], *, run: str) -> Landing:
-    """Move the operator's checkout forward (W10). Held: says why, and the commands that land or fetch the work of ``run``."""
+async def land(repository: Repository, emit: Callable[[Event], None], *, run: str, stands: str) -> Landing:
+    """Move the operator's checkout forward (W10). Held: says why, and the commands that land or fetch the work of ``run``.
+
+    ``stands`` is the commit the checkout was left at by what landed before, for the account of a landing that broke.
+    """
     try:
         landing = await repository.land()
     except RepositoryBroken as error:
-        base = repository.facts.base
-        landing = Landing(source=base, target=base, reason="write-failed", detail=str(error))
+        landing = Landing(source=stands, target=stands, reason="write-failed", detail=str(error))
     if landing.source != landing.target or landing.reason is not None:
         emit(CheckoutMoved(source=landing.source, target=landing.target, held=landing.held, reason=landing.reason))
     if landing.reason is not None:

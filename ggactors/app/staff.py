@@ -108,6 +108,8 @@ class Staff:
     """The session's own."""
     _between: tuple[SchedulerActor, MergerActor] | None = None
     _broke: set[str] = field(factory=set)
+    _stands: str | None = None
+    """Where the operator's checkout was left by the last landing."""
     _crashes: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -366,7 +368,10 @@ class Staff:
         if repository is None:
             return None
         async with self.tree.alone():
-            return await land(repository, self.place.emit, run=self.folder.id)
+            stands = self._stands or repository.facts.base
+            landing = await land(repository, self.place.emit, run=self.folder.id, stands=stands)
+        self._stands = landing.target
+        return landing
 
     async def _land_each(self) -> None:
         await self._land()
