@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.protocol.git import OpenWork
 from ggactors.repo import worktrees
-from ggactors.repo.faults import GitFault, Malformed, explain, show
+from ggactors.repo.faults import GitFault, Malformed, MissingObject, explain, show
 from ggactors.repo.history import contains, new_commits
 from ggactors.repo.index import Index, file_mode
 from ggactors.repo.own import SAVED
@@ -91,16 +91,19 @@ def _open_work(remains: Remains, name: str, place: Place) -> OpenWork | None:
 def uncommitted(place: Place) -> Changes:
     """Map the paths of a worktree that are unignored and not as its HEAD has them to what is on disk; nothing is written."""
     store, head = place.store, place.refs.head().commit
-    tree = None if head is None else store.commit(head).tree
     index = readable_index(place)
-    changes: Changes = {
-        path: after for path, (_, after) in index.against(walk(store, tree) if tree is not None else iter(())).items()
-    }
-    changes.update((path, _on_disk(place, path)) for path in index.unmerged)
     found = scan(place, index, into_nested=True)
-    changes.update(found.changes())
     if found.unreadable:
         raise Malformed(f"{show(found.unreadable[0])} cannot be read")
+    try:
+        tree = None if head is None else store.commit(head).tree
+        staged = index.against(walk(store, tree) if tree is not None else iter(()))
+    except MissingObject:
+        # What the run borrowed is gone with the operator's repository: the index alone can tell.
+        return found.changes() | dict.fromkeys(index.unmerged)
+    changes: Changes = {path: after for path, (_, after) in staged.items()}
+    changes.update((path, _on_disk(place, path)) for path in index.unmerged)
+    changes.update(found.changes())
     return {path: entry for path, entry in changes.items() if lookup(store, tree, path) != entry}
 
 

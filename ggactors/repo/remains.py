@@ -85,6 +85,11 @@ def find_remains(run_id: str, run_dir: Path, workspace: str | None, *, disk: Dis
     if main_ref is None:
         raise Malformed(f"{show(path)} is on no branch; `git symbolic-ref HEAD refs/heads/…` names the run's own")
     operator, checkout, trouble = _find_operator(workspace, store, disk)
+    start = grounds.place(b"main").refs.read(own.START)
+    if operator is not None and start is not None and not operator.place.store.has(start):
+        operator.place.store.close()
+        trouble = f"{show(operator.place.root)} does not hold the commit the run began from; it is another repository"
+        operator, checkout = None, False
     return Remains(
         run_id=run_id, grounds=grounds, main=main, main_ref=main_ref, operator=operator, checkout=checkout,
         in_place=not os.path.isdir(main.gitdir) and not os.path.isdir(main.root), trouble=trouble,
