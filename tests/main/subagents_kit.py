@@ -156,11 +156,14 @@ class _Ear:
         return self.model.bound(request)
 
 
-class SlowMerges(MemoryRepository):
-    """A repository whose merges take a while, so that agents come upon the locked tree."""
+@define
+class HeldMerges(MemoryRepository):
+    """A repository whose merges go on once they are let, so that agents come upon the locked tree."""
+
+    let: trio.Event = field(factory=trio.Event, kw_only=True)
 
     async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
-        await trio.sleep(0.3)
+        await self.let.wait()
         return await super().merge(issue, commit, signature, message)
 
 
