@@ -89,10 +89,10 @@ class RunActor:
                 assert_never(never)
 
     async def _over(self) -> bool:
-        if self.living() > 0:
+        if self.living() > 0 or self.busy():
             return False
         if self.switch.status is Status.INTERNAL_ERROR:
-            return not self.busy()
+            return True
         if self.root is None:
             return False
         match await self._ask(AskOutlook()):

@@ -297,8 +297,8 @@ class Staff:
         return scheduler.dispatching > 0 or merger.busy
 
     def _rested(self) -> None:
-        """Let a run that is being stopped look again whether it is over."""
-        if self.switch.status is not None and self._run is not None:
+        """Let a run in which no agent lives look again whether it is over."""
+        if not self._living and self._run is not None:
             self._run.tell(Nudge())
 
     def say(self, agent: str, text: str, sender: str) -> bool:
