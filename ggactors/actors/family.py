@@ -13,11 +13,17 @@ from attrs import define, field
 from ggactors.actors.desk import CannotDispatch
 from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.values import Code, Kind, Refused, Role, Scope, Status
+from ggactors.rules.briefs import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ggactors.protocol.crew import Crew
+
+MOST_TOLD = 64 * 1024
+"""The most characters of summaries one wait brings."""
+LEAST_TOLD = 400
+"""The characters each summary may have, however many there are."""
 
 
 @define(kw_only=True)
@@ -138,7 +144,7 @@ class Family:
         return order.id
 
     def awaited(self, agent: str, names: tuple[str, ...] | None) -> tuple[str, ...] | Refused:
-        """Give the subagents a wait is for: those named, or all that were not waited for yet."""
+        """Give the subagents a wait is for: those named, or all of the agent's, in the order they were spawned."""
         children = self.members[agent].children
         if names is None:
             return tuple(children)
@@ -149,12 +155,16 @@ class Family:
         return names
 
     def report(self, names: tuple[str, ...]) -> list[dict[str, str | None]]:
-        """Say what became of subagents, in the order asked; ``status`` is None for one that still lives."""
+        """Say what became of subagents, in the order asked; ``status`` is None for one that still lives.
+
+        What they say is shared out over ``MOST_TOLD`` characters, so that no number of them floods who waited (H48).
+        """
+        most = max(MOST_TOLD // max(len(names), 1), LEAST_TOLD)
         return [
             {
                 "id": name,
                 "status": None if self.members[name].status is None else str(self.members[name].status),
-                "summary": self.members[name].summary,
+                "summary": clipped(self.members[name].summary, most),
             }
             for name in names
         ]

@@ -205,6 +205,11 @@ def main_message(agent: str) -> str:
     return f"Work of {agent} in the main workspace\n"
 
 
+def clipped(text: str, most: int) -> str:
+    """Cut a text to ``most`` characters, saying how many are missing."""
+    return text if len(text) <= most else f"{text[:most]}… ({len(text) - most} characters more)"
+
+
 def one_line(text: str, width: int) -> str:
     """Fold a text to one line of at most ``width`` characters."""
     folded = " ".join(text.split())
