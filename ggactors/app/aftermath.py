@@ -222,10 +222,12 @@ def default_branch(run: str, name: str) -> str:
 def _chosen(folder: RunFolder, remains: Remains, which: str, driven: str | None) -> tuple[str, str]:
     """Find the commit that was asked for, saving what lies open first. Answer what it belongs to and the commit."""
     from ggactors.repo import aftermath
+    from ggactors.repo.refs import valid_name
     from ggactors.repo.remains import standing
 
     if which.startswith("refs/"):
-        commit = remains.vault.refs.read(which.encode("utf-8", "surrogateescape"))
+        ref = which.encode("utf-8", "surrogateescape")
+        commit = remains.vault.refs.read(ref) if valid_name(ref) else None
         if commit is None:
             raise AftermathRefused(
                 f"run {folder.id} has no ref {which}; `ggactors recover {folder.id}` lists what it has"

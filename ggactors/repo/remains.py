@@ -81,18 +81,19 @@ def find_remains(run_id: str, run_dir: Path, workspace: str | None, *, disk: Dis
     store, settings = own.open_own(path, disk)
     grounds = Grounds(common=path, folder=os.path.join(folder, b"worktrees"), store=store, settings=settings, disk=disk)
     main = evolve(grounds.place(b"main"), root=os.path.join(folder, b"main"))
+    refs = main.refs
     main_ref = own.main_branch(path)
     if main_ref is None:
         raise Malformed(f"{show(path)} is on no branch; `git symbolic-ref HEAD refs/heads/…` names the run's own")
     operator, checkout, trouble = _find_operator(workspace, store, disk)
-    start = grounds.place(b"main").refs.read(own.START)
+    start = refs.read(own.START)
     if operator is not None and start is not None and not operator.place.store.has(start):
         operator.place.store.close()
         trouble = f"{show(operator.place.root)} does not hold the commit the run began from; it is another repository"
         operator, checkout = None, False
     return Remains(
         run_id=run_id, grounds=grounds, main=main, main_ref=main_ref, operator=operator, checkout=checkout,
-        in_place=not os.path.isdir(main.gitdir) and not os.path.isdir(main.root), trouble=trouble,
+        in_place=not os.path.isdir(main.gitdir) and refs.read(main_ref) == start, trouble=trouble,
     )  # fmt: skip
 
 
@@ -188,8 +189,10 @@ def reached(place: Place, goals: set[Sha]) -> set[Sha]:
     goals = {sha for sha in goals if store.has(sha)}
     if not goals:
         return goals
-    tips = {_peeled(store, sha) for name, sha in place.refs.under(b"refs/").items() if not name.startswith(OURS)}
-    tips.add(place.refs.head().commit)
+    shas = {sha for name, sha in place.refs.under(b"refs/").items() if not name.startswith(OURS)}
+    if goals <= shas:
+        return goals
+    tips = {_peeled(store, sha) for sha in shas} | {place.refs.head().commit}
     return _reached(store, filter(None, tips), goals)
 
 

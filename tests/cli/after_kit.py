@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -125,6 +126,8 @@ def in_flight(seen: list[dict]) -> bool:
     return merged and written
 
 
-def as_nobody() -> bool:
-    """Tell whether permissions bind this process."""
-    return os.geteuid() != 0
+def permissions_bind() -> bool:
+    """Tell whether permissions bind this process: for a privileged one they do not."""
+    with tempfile.NamedTemporaryFile() as file:
+        os.chmod(file.name, 0)
+        return not os.access(file.name, os.R_OK)

@@ -7,7 +7,7 @@ import shutil
 import time
 
 import pytest
-from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, as_nobody, in_flight
+from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, permissions_bind, in_flight
 from cli_kit import Shell, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.cli.main import main
@@ -196,7 +196,7 @@ def test_a_base_ref_that_cannot_be_removed_is_told_with_the_command_and_the_run_
     assert ref.exists()
 
 
-@pytest.mark.skipif(not as_nobody(), reason="permissions do not bind root")
+@pytest.mark.skipif(not permissions_bind(), reason="permissions do not bind here")
 def test_a_read_only_repository_is_no_reason_to_keep_a_landed_run(desk):
     desk.run(HELLO)
     folder = desk.repo.path / ".git" / "refs" / "ggactors" / "mine"
@@ -245,8 +245,18 @@ def test_what_agents_made_unwritable_is_removed_all_the_same(desk):
         ]
     }
     desk.run(script)
-    assert desk("clean").code == 0
+    assert desk("clean", "mine", "--force").code == 0
     assert names(desk) == []
+
+
+def test_a_run_whose_main_workspace_somebody_deleted_is_kept_for_its_branch_and_lands(desk):
+    desk.run(HELLO, land="never")
+    shutil.rmtree(desk.home / "runs" / "mine" / "main")
+    desk.own.git("worktree", "prune")
+    assert "not landed" in desk("clean").out
+    assert desk("land", "mine").code == 0
+    assert desk.repo.show("hello.txt") == "hello"
+    assert "removed" in desk("clean").out
 
 
 def test_a_removal_cut_short_is_finished_by_the_next_clean(desk, monkeypatch):

@@ -9,7 +9,7 @@ import stat
 import subprocess
 
 import pytest
-from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, as_nobody, in_flight
+from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, permissions_bind, in_flight
 from cli_kit import Shell, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.store.lock import take_lock
@@ -317,7 +317,7 @@ def test_a_linked_worktree_that_is_gone_does_not_keep_work_from_its_repository(d
     assert desk("land", "mine").code == 2
 
 
-@pytest.mark.skipif(not as_nobody(), reason="permissions do not bind root")
+@pytest.mark.skipif(not permissions_bind(), reason="permissions do not bind here")
 def test_a_repository_that_cannot_be_written_is_told(half):
     objects = half.repo.path / ".git" / "objects" / "pack"
     objects.chmod(0o500)

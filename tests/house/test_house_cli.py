@@ -10,8 +10,8 @@ import pytest
 from house_pages import REFERENCE, first_cells, sections
 
 PAGE = REFERENCE / "cli.md"
-PROMISED = ("demo", "init", "check", "run", "runs", "show", "doctor")
-LATER = ("repl", "solo", "resume", "cancel", "report", "land", "recover", "clean")
+PROMISED = ("demo", "init", "check", "run", "runs", "show", "land", "recover", "clean", "doctor")
+LATER = ("repl", "solo", "resume", "cancel", "report")
 
 
 def ggactors(*arguments: str) -> subprocess.CompletedProcess[str]:
