@@ -14,12 +14,12 @@ from attrs import define, field
 
 from ggactors.actors.asking import Asking, ForGood
 from ggactors.actors.conversation import Conversation
-from ggactors.actors.gates import NoHooks, ending_call
+from ggactors.actors.gates import Gate, NoHooks
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
 from ggactors.actors.turn import Turn
-from ggactors.ports import JournalBroken, RepositoryBroken
-from ggactors.protocol.agent import AgentEnded, AgentSpawned, Finished, Say, Stop, Wake
+from ggactors.ports import JournalBroken
+from ggactors.protocol.agent import AgentEnded, AgentSpawned, Say, Stop, Wake
 from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
@@ -27,7 +27,7 @@ from ggactors.protocol.events import LimitExceeded, Log, TurnOutcome
 from ggactors.protocol.model import ModelReply
 from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
-from ggactors.rules.briefs import gate_blocked, no_call_feedback, unread_note
+from ggactors.rules.briefs import no_call_feedback, unread_note
 from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ggactors.actors.desk import Desk, Endings
     from ggactors.actors.stations import Station
     from ggactors.ports import Hooks, Model, Toolbox
-    from ggactors.protocol.agent import AgentLetter, AgentOrder, Ending
+    from ggactors.protocol.agent import AgentLetter, AgentOrder
     from ggactors.protocol.crew import Profile
     from ggactors.protocol.model import ModelRequest, ToolCall
     from ggactors.protocol.values import Refused
@@ -89,12 +89,14 @@ class AgentActor:
     _last_result: TurnResult = TurnResult.PROGRESSED
     _shown: bool = False
     """Whether the stream shows it as living."""
+    gate: Gate = field(init=False)
     _talk: Conversation = field(init=False)
     _asking: Asking = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Make the conversation and the way to the model."""
         self._talk = Conversation(agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack)
+        self.gate = Gate(agent=self, tell=self._talk.user)
         self._asking = Asking(
             agent=self.order.id, profile=self.profile.id, model=self.model, desk=self.desk, breach=self._breach
         )
@@ -167,44 +169,13 @@ class AgentActor:
                 with self.desk.switch.interruptible(self.id):
                     await self.seat.take(begun=self.begun)
             self._state(AgentState.RUNNING)
-            end = await self._start_hooks()
+            end = await self.gate.open()
             while end is None:
-                end = self._boundary() or await self._heard("before-generation") or await self._one_turn()
+                end = self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
         except WindDown:
             return self._stopped()
         else:
             return end
-
-    async def _start_hooks(self) -> SessionEnd | None:
-        """Run the session's and the agent's starting hooks; one that could not be run ends the session (C4)."""
-        for hooks, event in ((self.opening, "session-start"), (self.hooks, "agent-start")):
-            outcome = await hooks.fire(event)
-            if outcome.failed is not None:
-                return SessionEnd(status=Status.HOOK_ERROR, summary=outcome.failed)
-            for message in outcome.messages:
-                self._talk.user(message)
-        return await self._completed_by_hook()
-
-    async def _heard(self, event: str) -> SessionEnd | None:
-        """Let hook objects hear of an event between turns, and end the session if one of them says so."""
-        if not self.hooks.listens(event):
-            return await self._completed_by_hook()
-        outcome = await self.hooks.fire(event, {"turns": self.tally.turns})
-        for message in outcome.messages:
-            self._talk.user(message)
-        return await self._completed_by_hook()
-
-    async def _completed_by_hook(self) -> SessionEnd | None:
-        """End the session that a hook object completed, through the gate like any ending (contract section 5)."""
-        summary = self.hooks.take_completion() or self.opening.take_completion()
-        if summary is None:
-            return None
-        ending = Finished(summary=summary)
-        blocked = await self.admit(ending, summary, None)
-        if blocked is None:
-            return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
-        self._talk.user(gate_blocked(blocked))
-        return None
 
     async def _leave(self, end: SessionEnd) -> None:
         """Wait for the subagents' ends, close the tools, carry the work away, say so, and only then hand the seat on."""
@@ -343,7 +314,7 @@ class AgentActor:
         if ending is not None:
             return ending
         breach = judge_after(self.desk.limits, self.tally)
-        return await self._heard("after-turn") if breach is None else self._breached(breach)
+        return await self.gate.between_turns("after-turn") if breach is None else self._breached(breach)
 
     def _question(self, attempt: int) -> ModelRequest:
         tools = (*self.toolbox.specs, *self.endings.specs)
@@ -412,24 +383,6 @@ class AgentActor:
         """Wait for the next letter."""
         if self._inbox is not None:
             self.take_letter((await self._inbox.receive()).letter)
-
-    async def admit(self, ending: Ending, summary: str, call: ToolCall | None) -> str | None:
-        """Pass an ending through the gate: its hooks first (G1), then the station; the tree is shared meanwhile.
-
-        Gives the reason it is held back, or None. A disk that refuses holds it back like any gate.
-        """
-        shared = await self.take_tree()
-        try:
-            outcome = await self.hooks.fire("agent-stop", ending_call(call))
-            if outcome.blocked is not None:
-                return "\n".join((*outcome.messages, outcome.blocked))
-            held = await self.station.admit(ending, summary)
-            return None if held is None else "\n".join((*outcome.messages, held))
-        except RepositoryBroken as error:
-            return f"the work could not be committed: {error}"
-        finally:
-            if shared and self.station.tree is not None:
-                self.station.tree.give_shared()
 
     def _state(
         self,

@@ -1,14 +1,26 @@
-"""An agent's hooks as its loop asks for them, and the hooks of an agent that has none (contract section 2)."""
+"""The gate of an agent: its hooks at a session's start, between turns, and before any ending stands (G1, contract section 2).
+
+Law: an ending passes the hooks first and the station after them, the tree shared meanwhile. Nothing but both lets it stand.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from attrs import define
+
+from ggactors.actors.stations import SessionEnd
+from ggactors.ports import RepositoryBroken
+from ggactors.protocol.agent import Finished
 from ggactors.protocol.hooks import HookOutcome
+from ggactors.protocol.values import Status
+from ggactors.rules.briefs import gate_blocked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
+    from ggactors.actors.agent import AgentActor
+    from ggactors.protocol.agent import Ending
     from ggactors.protocol.model import ToolCall
 
 _NOTHING = HookOutcome()
@@ -30,6 +42,67 @@ class NoHooks:
         return None
 
 
-def ending_call(call: ToolCall | None) -> dict[str, Any]:
-    """Tell hooks of ``agent-stop`` which ending was declared; null when a hook object ended the session."""
-    return {"call": None if call is None else {"tool": call.tool, "args": call.args}}
+@define(kw_only=True)
+class Gate:
+    """One agent's gate. ``tell`` adds a text to what its model reads next."""
+
+    agent: AgentActor
+    tell: Callable[[str], None]
+
+    async def open(self) -> SessionEnd | None:
+        """Run the session's and the agent's starting hooks; one that could not be run ends the session (C4)."""
+        for hooks, event in ((self.agent.opening, "session-start"), (self.agent.hooks, "agent-start")):
+            outcome = await hooks.fire(event)
+            if outcome.failed is not None:
+                return SessionEnd(status=Status.HOOK_ERROR, summary=outcome.failed)
+            self._tell_all(outcome.messages)
+        return await self._completed()
+
+    async def between_turns(self, event: str) -> SessionEnd | None:
+        """Let hook objects hear of an event between turns, and end the session if one of them says so."""
+        hooks = self.agent.hooks
+        if hooks.listens(event):
+            outcome = await hooks.fire(event, {"turns": self.agent.tally.turns})
+            self._tell_all(outcome.messages)
+        return await self._completed()
+
+    async def _completed(self) -> SessionEnd | None:
+        """End the session that a hook object completed, through the gate like any ending (contract section 5)."""
+        summary = self.agent.hooks.take_completion() or self.agent.opening.take_completion()
+        if summary is None:
+            return None
+        ending = Finished(summary=summary)
+        held = self.children_left() or await self.admit(ending, summary, None)
+        if held is None:
+            return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+        self.tell(gate_blocked(held))
+        return None
+
+    def children_left(self) -> str | None:
+        """Say that subagents have not ended, which no ending may leave behind (W4), or None."""
+        living = self.agent.desk.family.living_children(self.agent.id)
+        if not living:
+            return None
+        return f"your subagents {', '.join(living)} have not ended; wait for them with `wait_for_subagents`, then end"
+
+    async def admit(self, ending: Ending, summary: str, call: ToolCall | None) -> str | None:
+        """Pass an ending through the gate; give the reason it is held back, or None.
+
+        ``call`` is what declared it, None when a hook object did. A disk that refuses holds it back like any gate.
+        """
+        agent = self.agent
+        shared = await agent.take_tree()
+        try:
+            declared = {"call": None if call is None else {"tool": call.tool, "args": call.args}}
+            outcome = await agent.hooks.fire("agent-stop", declared)
+            held = outcome.blocked if outcome.blocked is not None else await agent.station.admit(ending, summary)
+            return None if held is None else "\n".join((*outcome.messages, held))
+        except RepositoryBroken as error:
+            return f"the work could not be committed: {error}"
+        finally:
+            if shared and agent.station.tree is not None:
+                agent.station.tree.give_shared()
+
+    def _tell_all(self, messages: tuple[str, ...]) -> None:
+        for message in messages:
+            self.tell(message)

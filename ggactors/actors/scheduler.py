@@ -72,6 +72,8 @@ class SchedulerActor:
                             if (issue.id, issue.review) not in self._tickets:
                                 self._tickets.add((issue.id, issue.review))
                                 nursery.start_soon(self._ticket, issue)
+                                # Tasks started together run in any order; a tick between them keeps the queue's (S4).
+                                await trio.lowlevel.checkpoint()
                     await inbox.drain()
             except ActorGone:
                 nursery.cancel_scope.cancel()

@@ -224,19 +224,16 @@ class Turn:
                     valid.append((index, call, ending))
         if not valid:
             return None
-        living = self.desk.family.living_children(self.agent.id)
-        if living:
-            message = (
-                f"your subagents {', '.join(living)} have not ended; wait for them with `{_WAIT_CHILDREN}`, then end"
-            )
+        left = self.agent.gate.children_left()
+        if left is not None:
             for index, call, _ in valid:
-                self._refuse(index, call, Refused(code=Code.CONFLICT, message=message))
+                self._refuse(index, call, Refused(code=Code.CONFLICT, message=left))
             return None
         *superseded, (index, call, ending) = valid
         for earlier, earlier_call, _ in superseded:
             self._grant(earlier, earlier_call, "superseded by a later ending of the same reply")
         summary = _summary(ending)
-        blocked = await self.agent.admit(ending, summary, call)
+        blocked = await self.agent.gate.admit(ending, summary, call)
         if blocked is not None:
             self._refuse(index, call, Refused(code=Code.REFUSED, message=gate_blocked(blocked)))
             return None

@@ -103,3 +103,23 @@ def test_a_run_cut_off_at_any_step_leaves_no_slot_taken_and_gives_an_account_S7(
     if run.staff is not None:
         assert run.events[-1].type == "session_ended"
         assert run.staff.outcome is not None
+
+
+@settings(max_examples=40, deadline=None)
+@given(chance=st.randoms(use_true_random=False))
+def test_issues_filed_in_one_reply_get_their_slots_in_the_order_of_filing_S4(chance):
+    trio._core._run._r = random.Random(chance.getrandbits(32))
+    run = Simulation(
+        script={
+            "root": [turn(*(issue(f"Work {n}") for n in range(1, 6))), wait("ISSUE-5"), finish()],
+            "*i": [turn(write("f", "x"), delaySecs=1), finish()],
+        },
+        document={"limits": {"maxParallel": 1}},
+    )
+
+    async def main():
+        return await run.run()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    started = [event.agent for event in run.events if event.type == "agent_spawned" and event.kind == "implementer"]
+    assert started == [f"ISSUE-{n}.0i" for n in range(1, len(started) + 1)]
