@@ -24,7 +24,9 @@ ID_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
 """What the end of a run id is drawn from: nothing that reads like something else."""
 
 ID_TRIES = 200
-GIVEN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+GIVEN_ID = re.compile(r"(?!.*\.\.)(?!.*\.lock$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+"""What a run may be named: an id is also a part of a ref of the operator's repository, which git must be able to read."""
+
 LAST = "last"
 
 
@@ -104,7 +106,10 @@ def make_run_folder(home: Path, *, now: datetime, random: Random, run_id: str | 
     Raises LaunchRefused when ``run_id`` is taken or no fit name, or when the folder cannot be made.
     """
     if run_id is not None and (not GIVEN_ID.fullmatch(run_id) or run_id == LAST):
-        raise _refused(f"{run_id!r} is no run id", "use up to 64 letters, digits, '.', '_' and '-', and not 'last'")
+        raise _refused(
+            f"{run_id!r} is no run id",
+            "use up to 64 letters, digits, '.', '_' and '-'; not 'last', no '..', no '.lock' at the end",
+        )
     try:
         runs = private_folder(home / "runs")
         if run_id is not None:

@@ -7,7 +7,7 @@ import shutil
 import time
 
 import pytest
-from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, permissions_bind, in_flight
+from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, in_flight, permissions_bind
 from cli_kit import Shell, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.cli.main import main

@@ -126,6 +126,8 @@ def test_a_reader_of_events_that_goes_away_changes_nothing_about_the_run(place):
         (["--task", "a", "--land", "soon"], "--land"),
         (["--task", "a", "--events", "no/such/folder"], "no/such/folder: No such file"),
         (["--task", "a", "--run-id", "../x"], "is no run id"),
+        (["--task", "a", "--run-id", "a..b"], "is no run id"),
+        (["--task", "a", "--run-id", "a.lock"], "is no run id"),
         (["--task", "a", "--set", "limits.maxParallel=0"], "limits.maxParallel"),
         (["--task", "a", "--workspace", "nowhere"], "nowhere"),
     ],
