@@ -149,6 +149,7 @@ class Inbox(Generic[L, A]):
     """An actor's mailbox. The actor receives from it, one task at a time; only refs put letters in."""
 
     __slots__ = (
+        "_handed",
         "_high",
         "_later",
         "_post",
@@ -177,6 +178,8 @@ class Inbox(Generic[L, A]):
         self._later: list[bytes | Asked[L, A]] = []
         self._soon: list[bytes | Asked[L, A]] = []
         self._receiver: Task | None = None
+        self._handed: bytes | Asked[L, A] | None = None
+        """A letter on its way to the receiver that was woken for it."""
         self._post = post
         self._high = post.high_water
         self._streak = 0
@@ -191,7 +194,8 @@ class Inbox(Generic[L, A]):
         """
         if not self._later and not self._soon:
             await wait_task_rescheduled(self._park())
-        elif self._out_of_breath():
+            return self._open(self._handed_over())
+        if self._out_of_breath():
             await checkpoint()
         soon = self._soon
         if not soon:
@@ -205,6 +209,7 @@ class Inbox(Generic[L, A]):
         """Take every letter there is, oldest first, waiting for one if there is none. Cancelled: no letter was taken."""
         if not self._later and not self._soon:
             await wait_task_rescheduled(self._park())
+            self._soon.append(self._handed_over())
         elif self._out_of_breath():
             await checkpoint()
         return self.drain_nowait()
@@ -232,6 +237,11 @@ class Inbox(Generic[L, A]):
         self._receiver = current_task()
         return self._leave
 
+    def _handed_over(self) -> bytes | Asked[L, A]:
+        item, self._handed = self._handed, None
+        assert item is not None
+        return item
+
     def _leave(self, _: RaiseCancelT) -> Abort:
         self._receiver = None
         return Abort.SUCCEEDED
@@ -256,16 +266,19 @@ class Inbox(Generic[L, A]):
     # ------------------------------------------------------------ for refs and the system
 
     def put(self, item: bytes | Asked[L, A]) -> None:
-        """Put a letter in and wake the receiver if it waits."""
-        self._later.append(item)
+        """Put a letter in, or hand it to the receiver if it waits, which then has it whatever is cancelled."""
         receiver = self._receiver
         if receiver is not None:
             self._receiver = None
+            self._handed = item
             reschedule(receiver, NOTHING)
-        elif len(self._later) == self._high:
+            return
+        later = self._later
+        later.append(item)
+        if len(later) == self._high:
             self._high = 0  # said once
             if self._post.on_high_water is not None:
-                self._post.on_high_water(self.name, len(self._later))
+                self._post.on_high_water(self.name, len(later))
 
     def refuse(self, letter: L) -> None:
         """Take note of a letter that came after the actor's end."""
@@ -274,15 +287,22 @@ class Inbox(Generic[L, A]):
     def close(self) -> None:
         """Take nothing any more, and tell everybody who waits for an answer that there will be none."""
         self.closed = True
+        if self._later or self._soon or self._handed is not None:
+            self._clear_out()
+        if self.unanswered is not None:
+            for asked in self.unanswered:
+                asked.fail()
+            self.unanswered = None
+
+    def _clear_out(self) -> None:
         left = self._soon[::-1] + self._later
+        if self._handed is not None:  # for a receiver that will never run
+            left.insert(0, self._handed_over())
         self._soon, self._later = [], []
         for item in left:
             if isinstance(item, Asked):
                 item.fail()
             self._bury(item.packed if isinstance(item, Asked) else item)
-        for asked in self.unanswered or ():
-            asked.fail()
-        self.unanswered = None
 
     def _bury(self, packed: bytes) -> None:
         letter: object = packed

@@ -59,7 +59,8 @@ class Seat:
         if pool.held < pool.width:  # then nobody waits: whoever gives back hands over
             self.holds = True
             pool.held += 1
-            pool._changed()
+            if pool._on_change is not None:
+                pool._on_change()
             return
         self._queue = pool._begun if begun else pool._starting
         self._queue[self] = current_task()
@@ -133,13 +134,13 @@ class SlotPool:
 
     def _hand_over(self) -> None:
         """Grant the slot that was just given back to the next in line, or keep it free."""
-        starve = not self._begun or (self._passes >= self._starve_after)
-        if self._starting and starve:
+        begun, starting = self._begun, self._starting
+        if starting and (not begun or self._passes >= self._starve_after):
             self._passes = 0
-            self._grant(self._starting)
-        elif self._begun:
-            self._passes = self._passes + 1 if self._starting else 0
-            self._grant(self._begun)
+            self._grant(starting)
+        elif begun:
+            self._passes = self._passes + 1 if starting else 0
+            self._grant(begun)
         else:
             self.held -= 1
         self._changed()
