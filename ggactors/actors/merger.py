@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ggactors.actors.switch import Switch
+    from ggactors.actors.teardown import Teardown
     from ggactors.ports import Repository
     from ggactors.protocol.board import BoardAnswer, BoardLetter
     from ggactors.protocol.events import Event
@@ -59,6 +60,7 @@ class MergerActor:
     board: Ref[BoardLetter, BoardAnswer]
     repository: Repository
     tree: FairLock
+    teardown: Teardown
     emit: Callable[[Event], None]
     switch: Switch
     main_agent: str
@@ -121,12 +123,7 @@ class MergerActor:
         self, job: MergeJob, branch: str | None, account: _Account, *, commit: str | None, reason: str | None
     ) -> None:
         """Tear the worktree down, saving what is not in main, and emit the one event of the reconciliation (W5, W6)."""
-        saved: str | None = None
-        try:
-            if not account.struck:
-                saved = await self.repository.discard(job.issue, accepted=commit is not None)
-        except RepositoryBroken as error:
-            self.emit(Log(level="warning", message=f"{job.issue}: its worktree could not be removed: {error}"))
+        saved = None if account.struck else await self.teardown.merged(job.issue, accepted=commit is not None)
         self.emit(
             WorktreeMerged(
                 issue=job.issue,

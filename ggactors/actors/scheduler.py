@@ -15,26 +15,24 @@ from ggactors.actors.desk import CannotDispatch
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.board import (
-    BoardPicture,
     EndReview,
     FailDispatch,
     IssueAssigned,
-    IssuePicture,
     ListReady,
-    ReadBoard,
     ReadyList,
     ReviewAssigned,
     StartIssue,
     StartReview,
 )
 from ggactors.protocol.events import Log
-from ggactors.protocol.values import IssueState, Kind, Role
+from ggactors.protocol.values import Kind, Role
 from ggactors.rules.briefs import issue_brief, review_brief
 from ggactors.runtime.mailbox import ActorGone
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
+    from ggactors.actors.teardown import Teardown
     from ggactors.ports import Repository
     from ggactors.protocol.board import BoardAnswer, BoardLetter, ReadyIssue
     from ggactors.protocol.run import SchedulerLetter
@@ -51,7 +49,7 @@ class SchedulerActor:
     pool: SlotPool
     repository: Repository
     spawn: Callable[[AgentOrder, Seat, IssueAssigned | ReviewAssigned], None]
-    reconcile: Callable[[str, str], Awaitable[None]]
+    teardown: Teardown
     emit: Callable[[Log], None]
     rested: Callable[[], None]
     """Called when a dispatch has come to its end, whatever that was."""
@@ -115,7 +113,8 @@ class SchedulerActor:
         """Make the worktree and the agent; what stands in the way fails the issue at once, no retry spent (D7)."""
         issue = assigned.issue
         try:
-            opened = await self.repository.open_worktree(issue.id)
+            begun = assigned.last is not None or assigned.verdicts
+            opened = await (self.repository.open_worktree if begun else self.teardown.fresh)(issue.id)
             order = AgentOrder(
                 id=assigned.agent,
                 profile=issue.agent,
@@ -163,9 +162,5 @@ class SchedulerActor:
         """Tell the board; if it fails the issue of it, its worktree goes. A run that is stopping keeps both (D5)."""
         self.emit(Log(level="error", message=f"{letter.issue}: {reason}"))
         await self.board.ask(letter)
-        match await self.board.ask(ReadBoard(issue=letter.issue)):
-            case BoardPicture(issues=(IssuePicture(state=IssueState.FAILED),)):
-                await self.reconcile(letter.issue, reason)
-            case _:
-                pass
+        await self.teardown.failed(letter.issue, reason)
         seat.give_back()

@@ -11,7 +11,7 @@ from attrs import define, field, frozen
 
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.board import AttemptSettled, BoardPicture, EndAttempt, HandBack, IssuePicture, ReadBoard
-from ggactors.protocol.events import Log, WorktreeMerged
+from ggactors.protocol.events import Log
 from ggactors.protocol.git import SealBlocked, Sealed, Signature
 from ggactors.protocol.values import IssueState, Refused, Status
 from ggactors.rules.briefs import main_message, work_message
@@ -206,30 +206,3 @@ class IssueStation:
             return await self.repository.describe(self.issue)
         except RepositoryBroken:
             return ""
-
-
-def reconciler(repository: Repository, emit: Callable[[WorktreeMerged], None]) -> Callable[[str, str], Awaitable[None]]:
-    """Make the function that discards a failed issue's worktree, saving what is in it, and emits the one event of it (W5, W6)."""
-
-    async def reconcile(issue: str, reason: str) -> None:
-        branch = repository.branch_of(issue)
-        if branch is None:
-            return
-        try:
-            saved = await repository.discard(issue, accepted=False)
-        except RepositoryBroken as error:
-            saved, reason = None, f"{reason} (its worktree is kept: {error})"
-        emit(
-            WorktreeMerged(
-                issue=issue,
-                branch=branch,
-                merged=False,
-                conflicts=(),
-                one_sided=False,
-                empty_change=False,
-                reason=reason,
-                saved_ref=saved,
-            )
-        )
-
-    return reconcile

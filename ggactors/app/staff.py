@@ -23,8 +23,8 @@ from ggactors.actors.merger import MergerActor
 from ggactors.actors.run import RunActor
 from ggactors.actors.scheduler import SchedulerActor
 from ggactors.actors.spending import SpendGate
-from ggactors.actors.stations import reconciler
 from ggactors.actors.switch import Switch
+from ggactors.actors.teardown import Teardown
 from ggactors.app.account import account_of, board_of, give_account, land
 from ggactors.app.hiring import Assigned, Hiring
 from ggactors.app.hooking import SESSION, Hooking
@@ -59,7 +59,6 @@ from ggactors.tools.mask import Mask
 from ggactors.wire import Codec, Tagged
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
@@ -79,6 +78,10 @@ AGENT_FACTS: Tagged[AgentFact] = Tagged(AgentFact)
 RUN_FACTS: Tagged[RunFact] = Tagged(RunFact)
 
 ROOT = "root"
+
+
+async def _no_worktree(issue: str, reason: str) -> None:
+    """Have no worktree to discard."""
 
 
 @define(kw_only=True)
@@ -150,15 +153,15 @@ class Staff:
         )
         self._run = system.spawn("run", run, RUN_CODEC)
         self._nudged.append(self._run)
-        reconcile = self._hire_office()
+        teardown = self._hire_office()
         repository = self.place.repository
-        if self._board is not None and repository is not None:
+        if self._board is not None and repository is not None and teardown is not None:
             scheduler = SchedulerActor(
                 board=self._board,
                 pool=self.pool,
                 repository=repository,
                 spawn=self._spawn_assigned,
-                reconcile=reconcile,
+                teardown=teardown,
                 emit=emit,
                 rested=self._rested,
             )
@@ -166,6 +169,7 @@ class Staff:
                 board=self._board,
                 repository=repository,
                 tree=self.tree,
+                teardown=teardown,
                 emit=emit,
                 switch=self.switch,
                 main_agent=ROOT,
@@ -180,17 +184,13 @@ class Staff:
             self._nudged.append(self._merger)
         self._spawn(self._root_order(), self.pool.seat(ROOT), None)
 
-    def _hire_office(self) -> Callable[[str, str], Awaitable[None]]:
-        """Make the desk and the hiring office; answer the function that reconciles failed issues."""
+    def _hire_office(self) -> Teardown | None:
+        """Make the desk and the hiring office; answer what tears worktrees down, where there are any."""
         repository = self.place.repository
         emit = self.place.emit
-        if repository is not None:
-            reconcile = reconciler(repository, emit)
-        else:
-
-            async def reconcile(issue: str, reason: str) -> None:
-                """Have no worktree to discard."""
-
+        teardown = None
+        if repository is not None and self._board is not None:
+            teardown = Teardown(repository=repository, board=self._board, emit=emit)
         mask = Mask({})
         desk = Desk(
             limits=self.launch.crew.limits,
@@ -214,14 +214,14 @@ class Staff:
             desk=desk,
             repository=repository,
             tree=self.tree,
-            reconcile=reconcile,
+            reconcile=_no_worktree if teardown is None else teardown.failed,
             say=self.say,
             hooking=hooking,
             mask=mask,
         )
         env = self._hiring.environment(SESSION, self.launch.crew.root)
         self._hooks = self._hiring.opening = hooking.of_session(self._root_order(), env)
-        return reconcile
+        return teardown
 
     def _root_order(self) -> AgentOrder:
         root = self.launch.crew.root
