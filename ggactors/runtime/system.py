@@ -97,7 +97,8 @@ class System:
         self._stopping = True
         for squad in self._squads:
             squad.cancel_scope.cancel()
-            await cancel_shielded_checkpoint()
+            await cancel_shielded_checkpoint()  # the cancelled take their last steps
+            await cancel_shielded_checkpoint()  # everybody else gets a turn
 
     async def _live(self, actor: Actor[L, A], inbox: Inbox[L, A]) -> None:
         inbox.owner = current_task()
@@ -148,7 +149,7 @@ async def open_system(
     on_dead_letter: Callable[[str, Any], None] | None = None,
     on_high_water: Callable[[str, int], None] | None = None,
     high_water: int = 10_000,
-    slices: int = 16,
+    slices: int = 32,
 ) -> AsyncIterator[System]:
     """Open a system of actors; leaving the block cancels the living and waits for them.
 
