@@ -16,12 +16,6 @@ if TYPE_CHECKING:
 
     from ggactors.protocol.hooks import Finding, Payload
 
-BOUND_TO = {
-    "refuse-empty-write": "pre-write",
-    "guard-destructive-shell": "pre-shell",
-    "verify-completion": "agent-stop",
-}
-"""The one event each of these is for; ``trace`` is for any."""
 _SHOWN = 200
 _COMMON = ("event", "agentId", "session_id", "cwd", "hook_event_name", "stop_hook_active")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ggactors.ports import Model
-    from ggactors.protocol.crew import Crew, ModelSpec
+    from ggactors.protocol.crew import ModelSpec
 
 
 class ModelSource(Protocol):
@@ -73,11 +73,6 @@ def resolve_all(specs: Iterable[ModelSpec], folder: Path | str) -> Resolution:
 def check_specs(specs: Iterable[ModelSpec], folder: Path | str) -> list[Problem]:
     """List every reason one of these models cannot be had; for a document that came to no crew."""
     return list(resolve_all(specs, folder).problems)
-
-
-def check_models(crew: Crew) -> list[Problem]:
-    """List every reason a model of the crew cannot be had."""
-    return check_specs(crew.models, crew.folder)
 
 
 def resolve(spec: ModelSpec, folder: Path | str) -> ModelSource:

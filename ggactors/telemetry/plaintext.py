@@ -73,11 +73,6 @@ def cut(text: str, width: int) -> str:
     return "".join(kept) + "…"
 
 
-def pad(text: str, width: int) -> str:
-    """Fill safe text with spaces to ``width`` cells."""
-    return text + " " * (width - cells(text))
-
-
 def shell_word(text: str) -> str:
     """Quote a word for a shell to paste: plain where it can be; else in the ``$'…'`` form, which shows every byte."""
     if text.isprintable():

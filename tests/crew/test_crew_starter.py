@@ -7,7 +7,7 @@ import re
 from crew_samples import lines as said
 
 from ggactors.crew import load_crew, read_crew, starter_crew
-from ggactors.models.resolve import check_models
+from ggactors.models.resolve import check_specs
 from ggactors.protocol.crew import Limits
 
 
@@ -24,7 +24,7 @@ def uncommented(text):
 
 def test_the_starter_crew_loads_and_its_script_is_in_order(tmp_path):
     crew = load_crew(write(tmp_path))
-    assert check_models(crew) == []
+    assert check_specs(crew.models, crew.folder) == []
     assert [profile.id for profile in crew.profiles] == ["lead", "coder", "critic", "merger"]
     assert crew.board is not None
 

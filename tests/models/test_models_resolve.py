@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ggactors.crew import crew_from_document, reading_of
-from ggactors.models.resolve import check_models, check_specs, resolve, resolve_all
+from ggactors.models.resolve import check_specs, resolve, resolve_all
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.crew import ModelSpec
 
@@ -21,13 +21,17 @@ def crew(folder, *models, declared=None):
     return crew_from_document({"models": declared or {}, "agents": agents}, folder=folder)
 
 
+def problems_of(made):
+    return check_specs(made.models, made.folder)
+
+
 def test_models_that_can_be_had_make_no_problem_and_are_shared(tmp_path):
     (tmp_path / "s.json").write_text(GOOD)
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "m.py").write_text("def answer(r): ...\n")
     main = {"main": {"provider": "script", "name": "s.json"}}
     made = crew(tmp_path, "script/s.json", "python/sub/m.py:answer", "main", declared=main)
-    assert check_models(made) == []
+    assert problems_of(made) == []
     resolution = resolve_all(made.models, made.folder)
     sources = [resolution.source(profile.model) for profile in made.profiles]
     assert sources[0] is sources[2]
@@ -41,7 +45,7 @@ def test_models_that_can_be_had_make_no_problem_and_are_shared(tmp_path):
 def test_an_absolute_name_and_one_above_the_folder_are_found(tmp_path):
     (tmp_path / "s.json").write_text(GOOD)
     (tmp_path / "sub").mkdir()
-    assert check_models(crew(tmp_path / "sub", f"script/{tmp_path}/s.json", "script/../s.json")) == []
+    assert problems_of(crew(tmp_path / "sub", f"script/{tmp_path}/s.json", "script/../s.json")) == []
 
 
 @pytest.mark.parametrize(
@@ -74,7 +78,7 @@ def test_what_is_in_the_way_of_a_model_is_said_under_its_path_P4(tmp_path, model
     (tmp_path / "exits.py").write_text("raise SystemExit\n")
     (tmp_path / "imports.py").write_text("import not_there_at_all\n")
     (tmp_path / "good.py").write_text("number = 5\ndef answer(r): ...\n")
-    (problem,) = check_models(crew(tmp_path, model))
+    (problem,) = problems_of(crew(tmp_path, model))
     assert problem.path == "agents[0].model"
     assert word in str(problem)
     assert problem.remedy
@@ -82,7 +86,7 @@ def test_what_is_in_the_way_of_a_model_is_said_under_its_path_P4(tmp_path, model
 
 def test_every_mistake_of_a_script_is_told_once_however_many_name_it_P2(tmp_path):
     (tmp_path / "s.json").write_text('{"agents": {"root": [{"txt": 1, "repeat": 0}]}, "x": 1}')
-    problems = check_models(
+    problems = problems_of(
         crew(tmp_path, "main", "script/s.json", declared={"main": {"provider": "script", "name": "s.json"}})
     )
     assert [p.path for p in problems] == ["models.main"] * 3 + ["agents[1].model"]
@@ -101,7 +105,7 @@ def test_a_file_whose_reading_fails_says_so(tmp_path):
     if not Path("/proc/self/mem").exists():
         pytest.skip("needs a file whose reading fails for everybody")
     (tmp_path / "s.json").symlink_to("/proc/self/mem")
-    (problem,) = check_models(crew(tmp_path, "script/s.json"))
+    (problem,) = problems_of(crew(tmp_path, "script/s.json"))
     assert "cannot be read: Input/output error" in problem.what
 
 
@@ -136,5 +140,5 @@ def test_two_files_of_one_name_are_two_modules_and_the_path_is_left_alone(tmp_pa
 def test_a_module_that_fails_to_load_is_not_left_behind(tmp_path):
     (tmp_path / "m.py").write_text("raise ValueError\n")
     before = set(sys.modules)
-    assert check_models(crew(tmp_path, "python/m.py:answer"))
+    assert problems_of(crew(tmp_path, "python/m.py:answer"))
     assert {name for name in set(sys.modules) - before if name.startswith("ggactors_crew")} == set()
