@@ -22,6 +22,7 @@ from ggactors.cli.failures import Refusal, refusal_lines
 from ggactors.cli.progress import progress_on_stderr
 from ggactors.cli.terminal import look_of, print_lines
 from ggactors.ports import LaunchRefused
+from ggactors.runtime.collector import tune_collector
 from ggactors.telemetry.folds import RunView
 from ggactors.telemetry.sink import JsonLines, StreamLines
 
@@ -74,6 +75,8 @@ def drive(order: Order, *, after: Sequence[str] = ()) -> int:
         sink = _event_sink(order.events, stack)
         progress = progress_on_stderr(driven.view, slots=crew.limits.max_parallel if crew else 0, verbose=order.verbose)
         stack.callback(progress.close)
+        # Here and not in ``open_run``: the collector of a program that embeds a run is that program's to set.
+        tune_collector()
         trio.run(_drive, order, driven, progress, sink)
     if driven.refused is not None:
         print_lines(refusal_lines(f"ggactors {order.command}", driven.refused.problems), sys.stderr)

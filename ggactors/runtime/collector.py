@@ -1,4 +1,7 @@
-"""What a process with thousands of actors asks of Python's cyclic garbage collector. Law: called by the app, never at import."""
+"""What a process with thousands of actors asks of Python's cyclic garbage collector.
+
+Law: called by whoever owns the process, as the command line does; never at import, and never for a program that embeds a run.
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ import pytest
 from cli_kit import Shell, environment, lines_of, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.cli.main import main
+from ggactors.runtime.collector import THRESHOLDS
 from ggactors.telemetry.jsonl import parse_line
 from ggactors.testing.crews import finish, issue, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import Repo, make_repo
@@ -65,6 +66,17 @@ def test_a_run_completes_and_tells_board_summary_and_where_the_work_is(place):
     assert place.repo.show("hello.txt") == "hello"
     assert place.repo.status() == ""
     assert not (place.repo.path / ".ggactors").exists()
+
+
+def test_a_driven_run_has_the_collector_that_the_benchmarks_measure(place):
+    place.crew().with_name("told.py").write_text(
+        "import gc\n"
+        "def reply(request):\n"
+        "    told = f'{gc.get_threshold()}, frozen: {gc.get_freeze_count() > 0}'\n"
+        "    return {'calls': [{'tool': 'finish', 'args': {'summary': told}}]}\n"
+    )
+    ran = place.run("--set", "agents.lead.model=python/told.py:reply")
+    assert f"{THRESHOLDS}, frozen: True" in ran.stdout, ran.stderr
 
 
 def test_json_prints_one_object_and_nothing_else_on_stdout(place):
