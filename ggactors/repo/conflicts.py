@@ -55,9 +55,7 @@ def begin(place: Place, ref: bytes, theirs: Sha, merged: TreeMerge, message: byt
     assert tip is not None
     index = Index.read(place.index_path)
     before = snapshot(place, index, store.commit(tip).tree, into_nested=False)
-    pending = Pending(
-        ref=ref, tip=tip, theirs=theirs, before=before, paths=tuple(sorted(merged.conflicts)), label=label
-    )
+    pending = Pending(ref=ref, tip=tip, theirs=theirs, before=before, paths=merged.paths, label=label)
     _write_record(place, pending)
     tree = store.commit(tip).tree
     changes: Changes = dict(merged.changes)

@@ -125,10 +125,8 @@ class Core:
         branch = branch_of(issue)
         self.conflict = None
         outcome = self._compute(tip, theirs, branch)
-        if outcome.conflicts:
-            return MergeFailed(
-                reason="conflict", conflicts=tuple(os.fsdecode(path) for path in sorted(outcome.conflicts))
-            )
+        if not outcome.clean:
+            return MergeFailed(reason="conflict", conflicts=tuple(os.fsdecode(path) for path in outcome.paths))
         return self._advance(theirs, outcome, compose(message, self.run_id, signature), f"merge {branch.decode()}")
 
     def _compute(self, ours: Sha, theirs: Sha, label: bytes) -> TreeMerge:
@@ -163,7 +161,7 @@ class Core:
         if contains(store, tip, theirs) or not merge_bases(store, tip, theirs):
             return self.merge(issue, commit, signature, message)
         outcome = self._compute(tip, theirs, branch)
-        if not outcome.conflicts:
+        if outcome.clean:
             return self.merge(issue, commit, signature, message)
         if self.in_place:
             carry(store, self.main.store, theirs, (tip,), has=self.main.store.has)
@@ -234,11 +232,11 @@ class Core:
         if not merge_bases(store, tip, source):
             return Held(reason="diverged", detail="the branch shares no history with the run's work any more")
         outcome = self._compute(tip, source, b"operator")
-        if outcome.conflicts:
+        if not outcome.clean:
             return Held(
                 reason="diverged",
                 detail="the branch gained commits that conflict with the run's work; merge the run's branch by hand",
-                paths=tuple(sorted(outcome.conflicts)),
+                paths=outcome.paths,
             )
         adopt(store, source, (self.base,))
         message = compose("Merge what the operator committed meanwhile", self.run_id, None)

@@ -12,17 +12,42 @@ if TYPE_CHECKING:
     from ggactors.repo.objects import Objects, Sha
 
 
+class Histories:
+    """The history of a store, and of merges that exist in thought only: those of several merge bases."""
+
+    def __init__(self, store: Objects) -> None:
+        self._store = store
+        self._joined: dict[Sha, tuple[Sha, tuple[Sha, ...]]] = {}
+
+    def join(self, tree: Sha, left: Sha, right: Sha) -> Sha:
+        """Note a merge of two commits that comes to ``tree``; answer what to call it."""
+        name = b"merged-%d" % len(self._joined)
+        self._joined[name] = (tree, (left, right))
+        return name
+
+    def tree(self, name: Sha) -> Sha:
+        """Give a commit's tree."""
+        return self._joined[name][0] if name in self._joined else self._store.commit(name).tree
+
+    def _parents(self, name: Sha) -> list[Sha]:
+        return list(self._joined[name][1] if name in self._joined else self._store.commit(name).parents)
+
+    def _time(self, name: Sha) -> int:
+        if name in self._joined:
+            return max(map(self._time, self._joined[name][1]))
+        return self._store.commit(name).time
+
+    def bases(self, left: Sha, right: Sha) -> list[Sha]:
+        """Find the best common ancestors of two commits, oldest first; more than one in a criss-cross history."""
+        if left == right:
+            return [left]
+        found = _find_lcas(self._parents, left, [right], self._time)  # type: ignore[arg-type,list-item]
+        return [bytes(sha) for sha in found]
+
+
 def merge_bases(store: Objects, left: Sha, right: Sha) -> list[Sha]:
     """Find the best common ancestors of two commits, oldest first; more than one in a criss-cross history."""
-    if left == right:
-        return [left]
-    found = _find_lcas(
-        lambda sha: list(store.commit(sha).parents),  # type: ignore[arg-type]
-        left,  # type: ignore[arg-type]
-        [right],  # type: ignore[list-item]
-        lambda sha: store.commit(sha).time,
-    )
-    return [bytes(sha) for sha in found]
+    return Histories(store).bases(left, right)
 
 
 def contains(store: Objects, tip: Sha, commit: Sha) -> bool:

@@ -26,7 +26,7 @@ def file_changes(store: Objects, old: Sha | None, new: Sha | None) -> list[FileC
     gone: dict[bytes, Entry] = {}
     came: dict[bytes, Entry] = {}
     out: list[FileChange] = []
-    for path, (before, after) in diff(store, old, new).items():
+    for path, (before, after) in sorted(diff(store, old, new).items()):
         if before is not None and after is not None:
             out.append(_change(store, path, path, before, after))
         elif after is not None:

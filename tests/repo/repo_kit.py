@@ -8,7 +8,9 @@ import subprocess
 from pathlib import Path
 
 from ggactors.repo.objects import BLOB, COMMIT, Objects, commit_bytes
-from ggactors.repo.trees import build
+from ggactors.repo.textmerge import Labels
+from ggactors.repo.treemerge import merge_commits
+from ggactors.repo.trees import apply, build
 
 ENV = {
     "PATH": os.environ["PATH"],
@@ -120,16 +122,18 @@ class World:
         parts = [r.choice("abc") for _ in range(r.randint(0, 2))]
         return "/".join([*parts, r.choice(("f", "g", "h", "i", "j", "sp ace", "ü")) + str(r.randint(0, 3))])
 
-    def base(self) -> dict[str, tuple[str, bytes]]:
+    def base(self, most: int = 14) -> dict[str, tuple[str, bytes]]:
         tree: dict[str, tuple[str, bytes]] = {}
-        for _ in range(self.random.randint(1, 14)):
+        for _ in range(self.random.randint(1, most)):
             self.put(tree, self.name(), self.entry())
         return tree
 
-    def entry(self) -> tuple[str, bytes]:
+    def entry(self, *, gitlinks: bool = False) -> tuple[str, bytes]:
         r = self.random
         if r.random() < 0.08:
             return "120000", r.choice((b"target", b"../out", b"/etc/hosts"))
+        if gitlinks and r.random() < 0.1:
+            return "160000", b"%040x" % r.randint(1, 4)
         return ("100755" if r.random() < 0.15 else "100644"), self.content()
 
     @staticmethod
@@ -139,28 +143,64 @@ class World:
                 del tree[other]
         tree[name] = entry
 
-    def edit(self, tree, *, renames: bool = True, kinds: str = "") -> dict[str, tuple[str, bytes]]:
+    def edit(self, tree, *, kinds: str = "mmmaadrxl", most: int = 5) -> dict[str, tuple[str, bytes]]:
+        """Edit a tree: modify, add, delete, rename, chmod, link; ``M`` moves a folder, ``S`` swaps two names, ``T`` takes
+        another file's name over, ``F`` makes a folder of a file, ``C`` copies, ``N`` adds beside others, ``G`` is a gitlink.
+        """
         r = self.random
         out = dict(tree)
-        for _ in range(r.randint(0, 5)):
-            what = r.choice(kinds or ("mmmaadrxl" if renames else "mmmaadxl"))
+        for _ in range(r.randint(0, most)):
+            what = r.choice(kinds)
             name = r.choice(sorted(out)) if out else None
             if what == "a" or name is None:
                 self.put(out, self.name(), self.entry())
-            elif what == "m" and out[name][0] != "120000":
-                out[name] = (out[name][0], self.edited(out[name][1]))
-            elif what == "d":
-                del out[name]
-            elif what == "r":
-                entry = out.pop(name)
-                if r.random() < 0.4 and entry[0] != "120000":
-                    entry = (entry[0], self.edited(entry[1]))
-                self.put(out, self.name(), entry)
-            elif what == "x" and out[name][0] != "120000":
-                out[name] = ("100644" if out[name][0] == "100755" else "100755", out[name][1])
-            elif what == "l":
-                out[name] = ("120000", r.choice((b"elsewhere", b"x")))
+            elif what in "MSTFCNG":
+                self._larger(out, what, name)
+            else:
+                self._small(out, what, name)
         return out
+
+    def _small(self, out, what: str, name: str) -> None:
+        r = self.random
+        plain = out[name][0] not in ("120000", "160000")
+        if what == "m" and plain:
+            out[name] = (out[name][0], self.edited(out[name][1]))
+        elif what == "d":
+            del out[name]
+        elif what == "r":
+            entry = out.pop(name)
+            if r.random() < 0.4 and plain:
+                entry = (entry[0], self.edited(entry[1]))
+            self.put(out, self.name(), entry)
+        elif what == "x" and plain:
+            out[name] = ("100644" if out[name][0] == "100755" else "100755", out[name][1])
+        elif what == "l":
+            out[name] = ("120000", r.choice((b"elsewhere", b"x")))
+
+    def _larger(self, out, what: str, name: str) -> None:
+        r = self.random
+        folder = name.rpartition("/")[0]
+        if what == "M" and folder:
+            target = r.choice(("a", "b", "c", "d", "e", "a/b", "d/e", ""))
+            for old in [path for path in sorted(out) if path.startswith(folder + "/")]:
+                if r.random() < 0.93:
+                    entry = out.pop(old)
+                    self.put(out, f"{target}/{old[len(folder) + 1 :]}".lstrip("/"), entry)
+        elif what == "S":
+            other = r.choice(sorted(out))
+            out[name], out[other] = out[other], out[name]
+        elif what == "T":
+            entry = out.pop(name)
+            self.put(out, r.choice(sorted(out)) if out else name, entry)
+        elif what == "F":
+            entry = out.pop(name)
+            self.put(out, name + "/in", entry)
+        elif what == "C":
+            self.put(out, self.name(), out[name])
+        elif what == "N" and folder:
+            self.put(out, f"{folder}/new{r.randint(0, 3)}", self.entry())
+        elif what == "G":
+            self.put(out, name if r.random() < 0.5 else self.name(), ("160000", b"%040x" % r.randint(1, 4)))
 
     def edited(self, content: bytes) -> bytes:
         r = self.random
@@ -177,11 +217,14 @@ class World:
         return b"\n".join(lines)
 
 
-def commit_tree(where: Path, tree, parents=()) -> str:
+def commit_tree(where: Path, tree, parents=(), *, age: int | None = None) -> str:
     """Store a tree as a commit, by our own writer (the tests that use it let ``git fsck`` judge it); answer its id."""
     store = Objects(os.fsencode(where / ".git" / "objects"))
-    files = {name.encode(): (int(mode, 8), store.write(BLOB, content)) for name, (mode, content) in tree.items()}
-    stamp = b"Person <person@example.org> %d +0000" % (1_700_000_000 + len(parents))
+    files = {
+        name.encode(): (int(mode, 8), content if mode == "160000" else store.write(BLOB, content))
+        for name, (mode, content) in tree.items()
+    }
+    stamp = b"Person <person@example.org> %d +0000" % (1_700_000_000 + (len(parents) if age is None else age))
     content = commit_bytes(
         tree=build(store, files),
         parents=[parent.encode() for parent in parents],
@@ -192,3 +235,39 @@ def commit_tree(where: Path, tree, parents=()) -> str:
     sha = store.write(COMMIT, content).decode()
     store.close()
     return sha
+
+
+def merge_both_ways(where: Path, left: str, right: str):
+    """Merge two commits by git and by us: (clean, tree, stages) of each, and what we could not place.
+
+    The tree holds what is left in the working tree, markers included; the stages are index lines.
+    """
+    done = subprocess.run(
+        ["git", "merge-tree", "--write-tree", "-z", "--no-messages", left, right],
+        cwd=where, env=ENV, capture_output=True,
+    )  # fmt: skip
+    assert done.returncode in (0, 1), done
+    tree, *stages = done.stdout.split(b"\0")
+    store = Objects(os.fsencode(where / ".git/objects"))
+    try:
+        merged = merge_commits(
+            store, left.encode(), right.encode(), labels=Labels(ours=left.encode(), theirs=right.encode())
+        )
+        mine = apply(store, store.commit(left.encode()).tree, merged.all_changes())
+    finally:
+        store.close()
+    lines = [
+        b"%06o %s %d\t%s" % (mode, sha, stage, path)
+        for path, conflict in merged.conflicts.items()
+        for stage, (mode, sha) in conflict.stages.items()
+    ]
+    theirs = (done.returncode == 0, tree, sorted(line for line in stages if line))
+    return theirs, (merged.clean, mine, sorted(lines)), merged.unclear
+
+
+def file_below_file(stages) -> bool:
+    """Tell whether git's own index has a file below a file: it then loses one of the two from the working tree."""
+    paths = {line.split(b"\t", 1)[1] for line in stages}
+    return any(
+        path.startswith(other + b"/") for path in paths for other in paths if other != path
+    )
