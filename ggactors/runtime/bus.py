@@ -105,7 +105,7 @@ class EventBus:
                 self._sinks.remove(sink)
                 if self._on_sink_lost is not None:
                     self._on_sink_lost(sink, error)
-        for subscription in self._subscriptions:
+        for subscription in tuple(self._subscriptions):  # a hook may close the stream meanwhile
             subscription._put(event)
 
 

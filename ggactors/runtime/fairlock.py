@@ -1,7 +1,8 @@
 """A fair readers-writer lock (M6). Law: first come, first served. A waiting writer is waited for by every later reader, and
 cancellation leaves neither a hold nor a hole in the line.
 
-Whoever takes a side gives that side back, exactly once; it need not be the same task.
+Whoever takes a side gives that side back, exactly once; it need not be the same task. It is not re-entrant: who shares it and
+asks to share it again behind a waiting writer waits for itself.
 """
 
 from __future__ import annotations

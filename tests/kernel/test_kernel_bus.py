@@ -185,3 +185,13 @@ async def test_the_high_water_mark_of_a_reader_is_reported_once() -> None:
         for _ in range(20):
             bus.emit(log("x"))
     assert marks == [5]
+
+
+async def test_a_hook_may_close_the_stream_it_is_told_about() -> None:
+    bus = make_bus(on_high_water=lambda _: bus.close(), high_water=2)
+    first, second = bus.subscribe(), bus.subscribe()
+    bus.emit(log("x"))
+    bus.emit(log("x"))
+    assert bus.closed
+    assert [event.seq async for event in first] == [1, 2]
+    assert [event.seq async for event in second] == [1, 2]
