@@ -64,7 +64,7 @@ def sample(kind: Any, name: str = "") -> Any:
         attrs.resolve_types(kind)
         return kind(**{field.alias: sample(field.type, field.name) for field in attrs.fields(kind)})
     if issubclass(kind, StrEnum):
-        return list(kind)[0]  # the first: words are added at the end
+        return next(iter(kind))  # the first: words are added at the end
     return {str: f"{name} \u00e9\udcff", int: 2**40 + len(name), float: 0.25, bool: True, bytes: b"\xff"}[kind]
 
 
