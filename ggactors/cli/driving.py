@@ -18,6 +18,7 @@ import trio
 from attrs import define, field, frozen
 
 from ggactors.app import open_run
+from ggactors.cli.exits import CANCELLED, REFUSED
 from ggactors.cli.failures import Refusal, refusal_lines
 from ggactors.cli.progress import progress_on_stderr
 from ggactors.cli.terminal import look_of, print_lines
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from ggactors.crew import Reading
     from ggactors.protocol.events import Event
 
-CANCELLED = 130
-REFUSED = 2
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ggactors.cli.exits import FAILED, REFUSED
 from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
 from ggactors.store.folder import RunUnknown, private_folder, state_home
 from ggactors.telemetry.plaintext import one_line
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ggactors.protocol.values import Problem
-
-FAILED = 1
-REFUSED = 2
 
 
 class Refusal(Exception):  # noqa: N818 - a word of the command line

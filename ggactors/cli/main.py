@@ -11,17 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
 from ggactors.cli.commands import COMMANDS, LATER
+from ggactors.cli.exits import CANCELLED, PIPE_CLOSED, REFUSED
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from ggactors.cli.parsing import Parser
-
-REFUSED = 2
-CANCELLED = 130
-PIPE_CLOSED = 141
-"""What a shell reports of a program that a closed pipe ended."""
 
 
 class Command(Protocol):
