@@ -54,13 +54,6 @@ def crew_from_document(document: Mapping[str, Any], *, folder: Path | str, overr
     return _crew(reading_of(document, folder=folder, overrides=overrides))
 
 
-def check_document(
-    document: Mapping[str, Any], *, folder: Path | str = ".", overrides: Sequence[str] = ()
-) -> list[Problem]:
-    """List every problem of a document, without what only files and keys can tell."""
-    return list(reading_of(document, folder=folder, overrides=overrides).problems)
-
-
 def _read(document: Plain, before: Sequence[Problem], overrides: Sequence[str], *, folder: str, name: str) -> Reading:
     astray = override(document, overrides)
     return read_document(document, folder=folder, name=name, before=(*before, *astray))

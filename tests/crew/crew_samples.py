@@ -5,11 +5,11 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
-from ggactors.crew import check_document
+from ggactors.crew import reading_of
 from ggactors.crew.overrides import override
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ggactors.protocol.values import Problem
 
@@ -90,6 +90,11 @@ def without(path: Sequence[str | int]) -> dict[str, Any]:
         here = here[step]
     del here[path[-1]]
     return document
+
+
+def check_document(document: Mapping[str, Any]) -> list[Problem]:
+    """List what is wrong with a document, without what only files and keys can tell."""
+    return list(reading_of(document, folder=".").problems)
 
 
 def problems_of(*overrides: str) -> list[Problem]:

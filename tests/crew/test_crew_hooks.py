@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from crew_samples import lines, problems_of, valid
+from crew_samples import check_document, lines, problems_of, valid
 
-from ggactors.crew import check_document, reading_of
+from ggactors.crew import reading_of
 from ggactors.protocol.hooks import BuiltInAction, CommandAction, HookSpec, ScriptAction
 
 

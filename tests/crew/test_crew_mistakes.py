@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from crew_samples import changed, lines, problems_of, valid, without
+from crew_samples import changed, check_document, lines, problems_of, valid, without
 
-from ggactors.crew import check_document, crew_from_document
+from ggactors.crew import crew_from_document
 from ggactors.ports import LaunchRefused
 
 LEAD = "agents[0]"

@@ -6,11 +6,11 @@ import copy
 import json
 from typing import Any
 
-from crew_samples import lines, valid
+from crew_samples import check_document, lines, valid
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ggactors.crew import check_document, reading_of
+from ggactors.crew import reading_of
 from ggactors.crew.overrides import override
 from ggactors.rules.document import parse_json, plain
 from ggactors.rules.shape import join

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
-from crew_samples import changed, lines, problems_of, valid
+from crew_samples import changed, check_document, lines, problems_of, valid
 
-from ggactors.crew import check_document, crew_from_document, reading_of
+from ggactors.crew import crew_from_document, reading_of
 from ggactors.protocol.crew import Limits
 from ggactors.protocol.values import Scope
 from ggactors.rules.launch_tools import OPERATIONS, TOOLS
