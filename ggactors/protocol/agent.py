@@ -65,7 +65,7 @@ class Stop:
 
 @frozen(kw_only=True)
 class Say:
-    """A text of the operator (or the embedding program) for the agent's next turn. ``sender`` is shown to the model."""
+    """A text for the agent's next turn: of the operator, the embedding program or an agent. ``sender`` is shown to the model."""
 
     text: str
     sender: str = "operator"

@@ -140,13 +140,13 @@ def end_attempt(board: Board, charter: Charter, letter: EndAttempt) -> Decision:
     )
     if letter.parked or board.stopped:
         facts: tuple[BoardFact, ...] = (evolve(ended, parked=True),)
-        answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS, retried=False)
+        answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS)
     elif letter.status is not Status.AUTH_ERROR and issue.retries < charter.max_retries:
         facts = (ended,)
-        answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS, retried=True)
+        answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS)
     else:
         facts = (failed(issue, _why_failed(charter, letter)),)
-        answer = AttemptSettled(issue=issue.id, state=IssueState.FAILED, retried=False)
+        answer = AttemptSettled(issue=issue.id, state=IssueState.FAILED)
     return Decision(answer=answer, facts=(*waits, *facts))
 
 

@@ -221,7 +221,7 @@ def test_an_unfinished_attempt_is_tried_again_as_often_as_is_allowed_D5_H27(retr
         seen.append(play.start("ISSUE-1"))
         settled = play.end("ISSUE-1", seen[-1], Status.MODEL_ERROR, reason="gave up")
         assert isinstance(settled, AttemptSettled)
-        assert settled.retried == (len(seen) < attempts)
+        assert settled.state == ("in_progress" if len(seen) < attempts else "failed")
     assert seen == [f"ISSUE-1.{number}i" for number in range(attempts)]
     reason = play.see("ISSUE-1").reason
     assert reason.startswith(f"ISSUE-1.{attempts - 1}i ended model_error: gave up")
@@ -247,7 +247,7 @@ def test_a_refused_credential_fails_the_issue_without_a_retry_D7():
     play = Play(chartered(max_retries=5))
     play.file()
     settled = play.end("ISSUE-1", play.start("ISSUE-1"), Status.AUTH_ERROR, reason="401")
-    assert (settled.state, settled.retried) == ("failed", False)
+    assert settled.state == "failed"
     assert "credential" in play.see("ISSUE-1").reason
 
 
@@ -255,7 +255,7 @@ def test_a_parked_attempt_keeps_state_and_budget_and_is_not_dispatched_D5():
     play = Play(chartered(max_retries=0))
     play.file()
     settled = play.end("ISSUE-1", play.start("ISSUE-1"), Status.CANCELED, parked=True)
-    assert (settled.state, settled.retried) == ("in_progress", False)
+    assert settled.state == "in_progress"
     assert ready(play) == []
     assert play.send(AskOutlook()) == Outlook(dispatchable=0, in_flight=1, accepted=0, waiting=0, parked=1)
     assert play.board.issues["ISSUE-1"].retries == 0
@@ -372,8 +372,8 @@ def test_reviving_a_failed_issue_frees_what_stalled_behind_it_with_a_fresh_budge
     assert play.whole().stalled == ()
     assigned = play.send(StartIssue(issue="ISSUE-1"))
     assert (assigned.agent, assigned.last) == ("ISSUE-1.2i", None)
-    assert play.end("ISSUE-1", assigned.agent).retried
-    assert not play.end("ISSUE-1", play.start("ISSUE-1")).retried
+    assert play.end("ISSUE-1", assigned.agent).state == "in_progress"
+    assert play.end("ISSUE-1", play.start("ISSUE-1")).state == "failed"
 
 
 def test_reviving_a_done_issue_makes_what_is_behind_it_unready_unless_it_was_started_B8():

@@ -72,10 +72,10 @@ def test_ten_rounds_spend_no_retry_R5():
 def test_rework_that_ends_any_other_way_is_an_unfinished_attempt_R5():
     play = reviewed("critic", max_retries=1)
     play.verdict("ISSUE-1", play.review("ISSUE-1"), "again")
-    assert play.end("ISSUE-1", play.start("ISSUE-1")).retried
+    assert play.end("ISSUE-1", play.start("ISSUE-1")).state == "in_progress"
     retry = play.send(StartIssue(issue="ISSUE-1"))
     assert (retry.last.agent, [verdict.items for verdict in retry.verdicts]) == ("ISSUE-1.1i", [("again",)])
-    assert not play.end("ISSUE-1", retry.agent).retried
+    assert play.end("ISSUE-1", retry.agent).state == "failed"
 
 
 def test_a_verdict_counts_only_for_the_commit_that_was_handed_back_and_from_who_was_assigned_R8():

@@ -99,7 +99,6 @@ class AttemptSettled:
 
     issue: str
     state: IssueState
-    retried: bool
 
 
 @frozen(kw_only=True)
