@@ -28,6 +28,8 @@ _UNPRINTABLE = re.compile(
     "\ud800-\udfff]"
 )
 _GAPS = re.compile(r"\s+")
+_BETWEEN = 2
+"""Blanks between two columns."""
 
 COLOURS = {"red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36, "dim": 2, "bold": 1}
 
@@ -110,7 +112,7 @@ class Cell:
     colour: str = ""
 
 
-def columns(rows: Sequence[Sequence[Cell]], look: Look, *, indent: int = 0, gap: int = 2) -> list[str]:
+def columns(rows: Sequence[Sequence[Cell]], look: Look, *, indent: int = 0) -> list[str]:
     """Lay rows out in columns as wide as their widest cell; the last takes what is left of the width and is cut to it.
 
     Columns that do not fit at all are dropped from the right, the last one first. Cells must be safe, one-line text.
@@ -128,9 +130,9 @@ def columns(rows: Sequence[Sequence[Cell]], look: Look, *, indent: int = 0, gap:
             last = at == len(row) - 1
             width = min(room, cells(cell.text) if last else widths[at])
             text = cut(cell.text, width)
-            filled = look.paint(text, cell.colour) + " " * (0 if last else width - cells(text) + gap)
+            filled = look.paint(text, cell.colour) + " " * (0 if last else width - cells(text) + _BETWEEN)
             line += filled
-            used += width + gap
+            used += width + _BETWEEN
         lines.append(line.rstrip(" "))
     return lines
 

@@ -16,13 +16,7 @@ from ggactors.telemetry.story import limit_text
 if TYPE_CHECKING:
     from ggactors.telemetry.folds import RunView
 
-STATES = {
-    IssueState.DONE: "done",
-    IssueState.FAILED: "failed",
-    IssueState.IN_REVIEW: "in review",
-    IssueState.IN_PROGRESS: "in progress",
-    IssueState.OPEN: "open",
-}
+ORDER = (IssueState.DONE, IssueState.FAILED, IssueState.IN_REVIEW, IssueState.IN_PROGRESS, IssueState.OPEN)
 
 
 def summary_lines(view: RunView, look: Look) -> list[str]:
@@ -56,7 +50,7 @@ def _fields(view: RunView, look: Look) -> list[str]:
     states = Counter(issue.state for issue in view.issues.values())
     lines = []
     if states:
-        counts = ", ".join(f"{states[state]} {name}" for state, name in STATES.items() if states[state])
+        counts = ", ".join(f"{states[state]} {state.replace('_', ' ')}" for state in ORDER if states[state])
         lines += _labelled("issues", counts, look)
     agents = view.agents_by_id.values()
     turns = counted(sum(agent.turns for agent in agents), "turn")
