@@ -18,7 +18,7 @@ from ggactors.repo.disk import make_folders
 from ggactors.repo.faults import InTheWay, Locked, RefMoved
 from ggactors.repo.index import Index, IndexLock, file_mode
 from ggactors.repo.journal import Journal, OpenJournal, staging_of
-from ggactors.repo.objects import LINK, Entry
+from ggactors.repo.objects import GITLINK, LINK, Entry
 from ggactors.repo.preflight import Preflight, holds
 from ggactors.repo.trees import walk
 
@@ -58,6 +58,11 @@ class _Trail:
     made: list[bytes] = Factory(list)
     removed: list[tuple[bytes, int]] = Factory(list)
     moved_ref: bool = False
+
+
+def is_link(entry: Entry | None) -> bool:
+    """Tell whether an entry stands for a commit of another repository."""
+    return entry is not None and entry[0] == GITLINK
 
 
 def move_checkout(place: Place, move: Move) -> None:
@@ -117,16 +122,22 @@ class Mover:
         self._disk.mkdir(self._staging)
         for number, path in enumerate(order):
             entry = self._move.changes[path]
-            if entry is not None:
+            if entry is not None and not self._stays(path, entry):
                 create(self._place, self._new_ends, self._beside(number), path, entry)
         for number, path in enumerate(order):
-            if path in present:
+            if path in present and not is_link(present[path]):
                 self._set_aside(number, path, present[path])
         for path in reversed(order):
-            self._drop_empty(path.rpartition(b"/")[0])
+            gone = is_link(present.get(path)) and not is_link(self._move.changes[path])
+            self._drop_empty(path if gone else path.rpartition(b"/")[0])
         for number, path in enumerate(order):
-            if self._move.changes[path] is not None:
+            entry = self._move.changes[path]
+            if entry is not None and not self._stays(path, entry):
                 self._put_in_place(number, path)
+
+    def _stays(self, path: bytes, entry: Entry) -> bool:
+        """Tell whether only a gitlink's commit changes: the folder of its repository stays as it is."""
+        return is_link(entry) and is_link(self._index.entry(path))
 
     def _beside(self, number: int) -> bytes:
         return b"%s/n%d" % (self._staging, number)
@@ -200,7 +211,7 @@ class Mover:
                 index.remove(path)
         for path, entry in move.changes.items():
             if entry is not None:
-                index.set(path, entry, self._trail.placed[path])
+                index.set(path, entry, None if is_link(entry) else self._trail.placed[path])
         for path, stages in move.stages.items():
             index.conflict(path, stages)
         self._lock.prepare(index.dump())
@@ -233,7 +244,10 @@ class Mover:
             target = self._place.on_disk(path)
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 now = os.lstat(target)
-                if (now.st_ino, now.st_mtime_ns, now.st_size) == (found.st_ino, found.st_mtime_ns, found.st_size):
+                if stat.S_ISDIR(now.st_mode):
+                    with contextlib.suppress(OSError):
+                        os.rmdir(target)
+                elif (now.st_ino, now.st_mtime_ns, now.st_size) == (found.st_ino, found.st_mtime_ns, found.st_size):
                     os.unlink(target)
         for folder in reversed(trail.made):
             with contextlib.suppress(OSError):

@@ -89,9 +89,18 @@ def gitlinks(index: Index) -> list[bytes]:
 
 
 def snapshot(place: Place, index: Index, head_tree: Sha | None, *, into_nested: bool = True) -> Sha:
-    """Write the tree of everything unignored as it lies on disk, index and refs untouched (W5)."""
+    """Write the tree of everything unignored as it lies on disk, index and refs untouched (W5).
+
+    ``into_nested``: the files of repositories inside are taken in as well, in the place of what would only point to a commit.
+    """
     store = place.store
-    found = scan(place, index, keep=lambda content: store.write(BLOB, content), into_nested=into_nested)
+    found = scan(
+        place,
+        index,
+        keep=lambda content: store.write(BLOB, content),
+        into_nested=into_nested,
+        through_links=into_nested,
+    )
     changes: Changes = {
         path: after for path, (_, after) in index.against(walk(store, head_tree) if head_tree else iter(())).items()
     }

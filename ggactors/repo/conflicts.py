@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -22,7 +23,7 @@ from ggactors.repo.keep import forget_operations, save_work, stand_at
 from ggactors.repo.refs import HEADS
 from ggactors.repo.restore import restore
 from ggactors.repo.scan import scan
-from ggactors.repo.trees import lookup, walk
+from ggactors.repo.trees import apply, lookup, walk
 
 if TYPE_CHECKING:
     from ggactors.repo.objects import Entry, Objects, Sha
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 _RECORD = b"ggactors-conflict.json"
 _INDEX = b"ggactors-conflict.index"
-_MARKS = (b"<<<<<<< ", b">>>>>>> ")
+_MARK = re.compile(rb"(<{3,}|>{3,}) ([^:\r]*)")
+"""A line that opens or closes a conflict: attributes and merges of merges change its length."""
 
 
 @frozen(kw_only=True)
@@ -65,7 +67,8 @@ def begin(place: Place, ref: bytes, theirs: Sha, merged: TreeMerge, message: byt
     changes = {
         path: entry for path, entry in changes.items() if entry is not None or lookup(store, tree, path) is not None
     }
-    listing = b"".join(b"#\t" + path + b"\n" for path in pending.paths)
+    unmerged = sorted(path for path, conflict in merged.conflicts.items() if conflict.stages)
+    listing = b"".join(b"#\t" + path.replace(b"\n", b"\n#") + b"\n" for path in unmerged)
     move = Move(
         ref=ref,
         old=tip,
@@ -77,6 +80,7 @@ def begin(place: Place, ref: bytes, theirs: Sha, merged: TreeMerge, message: byt
             b"ORIG_HEAD": tip + b"\n",
             b"MERGE_MSG": message.rstrip(b"\n") + b"\n\n# Conflicts:\n" + listing,
             b"MERGE_MODE": b"",
+            b"AUTO_MERGE": apply(store, tree, merged.all_changes()) + b"\n",
             b"MERGE_HEAD": theirs + b"\n",
         },
     )
@@ -189,8 +193,8 @@ def _marked(store: Objects, tree: Sha, path: bytes, pending: Pending) -> bool:
 
 
 def _markers(content: bytes, label: bytes) -> int:
-    lines = (line.rstrip(b"\r") for line in content.split(b"\n"))
-    return sum(1 for line in lines if line[:8] in _MARKS and line[8:].partition(b":")[0] in (b"HEAD", label))
+    found = (_MARK.match(line) for line in content.split(b"\n"))
+    return sum(1 for mark in found if mark is not None and mark[2] in (b"HEAD", label))
 
 
 def _sides(store: Objects, pending: Pending, path: bytes) -> list[Entry]:

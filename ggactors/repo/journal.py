@@ -15,6 +15,7 @@ from attrs import frozen
 from ggactors.repo.disk import LOCK_WAIT
 from ggactors.repo.faults import Locked, Malformed, show
 from ggactors.repo.index import file_mode
+from ggactors.repo.objects import GITLINK
 from ggactors.repo.preflight import holds
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ class Journal:
             new=new,
             lock_inode=os.stat(place.index_path + b".lock").st_ino,
             paths=tuple((path, present.get(path), changes[path]) for path in sorted(changes)),
-            folders=_missing_folders(place, [path for path, entry in changes.items() if entry is not None]),
+            folders=_missing_folders(
+                place,
+                [path + b"/" if entry[0] == GITLINK else path for path, entry in changes.items() if entry is not None],
+            ),
         )
 
     def dump(self) -> bytes:
@@ -234,9 +238,13 @@ def _back(place: Place, journal: Journal) -> None:
         for folder in reversed(journal.folders):
             with contextlib.suppress(OSError):
                 os.rmdir(place.on_disk(folder))
-        for number, (path, _, _) in enumerate(journal.paths):
+        for number, (path, was, _) in enumerate(journal.paths):
             aside = b"%s/o%d" % (staging, number)
             target = place.on_disk(path)
-            if os.path.lexists(aside) and not os.path.lexists(target):
+            if os.path.lexists(target):
+                continue
+            if was is not None and was[0] == GITLINK:
+                os.makedirs(target)
+            elif os.path.lexists(aside):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 os.rename(aside, target)

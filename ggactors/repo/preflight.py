@@ -44,7 +44,7 @@ class Preflight:
         """Answer, for each path that exists now, the entry its bytes must still be when it is moved away. Raises InTheWay."""
         present: dict[bytes, Entry] = {}
         for path, target in self._changes.items():
-            if (target is not None and target[0] == GITLINK) or not self._parents_fine(path):
+            if not self._parents_fine(path):
                 self._bad.append(path)
                 continue
             entry = self._path(path, target)
@@ -88,8 +88,10 @@ class Preflight:
                 self._bad.append(path)  # deleted here
             return None
         if stat.S_ISDIR(found.st_mode):
-            self._folder(path, on_disk, target, tracked=staged is not None)
-            return None
+            link = staged if staged is not None and staged[0] == GITLINK else None
+            if link is None or (target is not None and target[0] != GITLINK):
+                self._folder(path, on_disk, target, tracked=staged is not None and link is None)
+            return link  # what is inside another repository is its own affair
         for entry in (staged, wanted):
             if entry is not None and self._holds(path, on_disk, found, entry):
                 return entry

@@ -103,6 +103,7 @@ class Scanner:
         keep: Callable[[bytes], Sha] = only_name,
         fresh: bool = True,
         into_nested: bool = False,
+        through_links: bool = False,
         strays: bool = False,
     ) -> None:
         self._place = place
@@ -110,6 +111,7 @@ class Scanner:
         self._keep = keep
         self._want_fresh = fresh
         self._into_nested = into_nested
+        self._through_links = through_links
         self._strays = strays
         self._ends = place.line_ends(index)
         self._ignored = Ignore(place)
@@ -193,8 +195,10 @@ class Scanner:
         found = entry.stat(follow_symlinks=False)
         mode = found.st_mode
         if raw[24:28] == b"\x00\x00\xe0\x00":  # a gitlink: its repository is its own affair
-            self._seen.add(path)
-            return
+            if not self._through_links or not is_repository(entry.path):
+                self._seen.add(path)
+                return
+            self.found.deleted.append(path)
         kept = file_mode(mode)
         if kept is None:
             if stat.S_ISDIR(mode):
@@ -255,10 +259,17 @@ def scan(
     keep: Callable[[bytes], Sha] = only_name,
     fresh: bool = True,
     into_nested: bool = False,
+    through_links: bool = False,
     strays: bool = False,
 ) -> Scan:
-    """Compare a working tree with its index."""
-    return Scanner(place, index, keep=keep, fresh=fresh, into_nested=into_nested, strays=strays).run()
+    """Compare a working tree with its index.
+
+    ``into_nested``: untracked repositories are walked like folders. ``through_links``: tracked ones (gitlinks) as well, in the
+    place of the gitlink. ``strays``: everything untracked is only named.
+    """
+    return Scanner(
+        place, index, keep=keep, fresh=fresh, into_nested=into_nested, through_links=through_links, strays=strays
+    ).run()
 
 
 def refresh(index: Index, found: Scan) -> None:
