@@ -70,7 +70,7 @@ class FairLock:
 
     async def take_alone(self) -> None:
         """Wait until nobody holds it, and hold it alone. Does not yield when it is free. Cancelled: not held."""
-        if self._alone or self._sharers or self._line:
+        if self._alone or self._sharers:  # nobody waits for a free lock
             await self._wait(alone=True)
         else:
             self._alone = True

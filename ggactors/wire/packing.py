@@ -1,6 +1,6 @@
 """Plain values to msgpack and back. Law: what Python's own JSON reader can produce comes back equal.
 
-msgpack alone stops at 64-bit integers, at text that holds surrogates and at some five hundred levels of nesting. Each has a
+msgpack alone stops at 64-bit integers, at text that holds surrogates and at 511 or 1,024 levels of nesting. Each has a
 way round it that costs nothing while it is not needed.
 """
 
@@ -19,7 +19,7 @@ _BIG = 1
 _DEEP = 2
 """Extension type of a subtree below the nesting that msgpack itself allows: msgpack again."""
 _LEVELS = 200
-"""Every so many levels of nesting a subtree is cut out as ``_DEEP``; msgpack stops at 511."""
+"""Every so many levels of nesting a subtree is cut out as ``_DEEP``; msgpack stops at 511 or 1,024, by version."""
 
 
 def packer() -> Callable[[object], bytes]:

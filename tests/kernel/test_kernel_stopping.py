@@ -59,22 +59,24 @@ async def test_an_actor_spawned_in_the_tick_it_is_stopped_begins_and_ends() -> N
     assert sorted(ends) == ["a", "b", "c"]
 
 
-async def test_a_large_fleet_is_cancelled_in_slices() -> None:
-    async with open_system(slices=8) as system:
+@pytest.mark.parametrize("leave", [False, True], ids=["stop", "leave the block"])
+async def test_a_large_fleet_is_cancelled_in_slices(leave: bool) -> None:
+    alive: list[int] = []
+
+    async def watch(system: System) -> None:
+        while system.living:
+            alive.append(len(system.living))
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery, open_system(slices=8) as system:
         for number in range(800):
             system.spawn(f"c{number}", Counter(), CODEC)
         await wait_all_tasks_blocked()
-        alive: list[int] = []
-
-        async def watch() -> None:
-            while system.living:
-                alive.append(len(system.living))
-                await trio.lowlevel.checkpoint()
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(watch)
+        nursery.start_soon(watch, system)
+        await trio.lowlevel.checkpoint()
+        if not leave:
             await system.stop()
-        assert len({count for count in alive if 0 < count < 800}) >= 4, alive
+    assert len({count for count in alive if 0 < count < 800}) >= 4, alive
 
 
 async def test_those_who_stumble_over_actors_stopped_before_them_did_not_crash() -> None:
@@ -90,8 +92,8 @@ async def test_those_who_stumble_over_actors_stopped_before_them_did_not_crash()
 
     async with open_system(on_crash=lambda name, _: crashes.append(name), slices=2) as system:
         bases = [system.spawn(f"b{n}", Counter(), CODEC) for n in range(2)]
-        for number, base in enumerate(bases * 4):
-            system.spawn(f"d{number}", Dependent(base), CODEC)
+        for number in range(8):  # each on the one that is in the other slice
+            system.spawn(f"d{number}", Dependent(bases[(number + 1) % 2]), CODEC)
         await wait_all_tasks_blocked()
     assert crashes == []
 
@@ -128,6 +130,23 @@ async def test_an_interrupt_out_of_an_actor_is_not_its_own_and_ends_the_system()
             system.spawn("hand", Hand(), CODEC)
             await trio.sleep_forever()
     assert crashes == []
+
+
+async def test_an_interrupt_among_cancelled_tasks_of_an_actor_is_not_lost() -> None:
+    async def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    class Hands:
+        async def run(self, inbox: Inbox[Any, Any]) -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(inbox.receive)
+                nursery.start_soon(interrupt)
+
+    with pytest.raises(BaseExceptionGroup) as raised:
+        async with open_system() as system:
+            system.spawn("hands", Hands(), CODEC)
+            await trio.sleep_forever()
+    assert [type(error) for error in raised.value.exceptions] == [KeyboardInterrupt]
 
 
 async def test_cancelling_the_block_cancels_its_actors_and_is_cancellation(

@@ -248,6 +248,17 @@ def test_arguments_nested_as_deep_as_json_allows_come_back_equal(depth: int) -> 
     assert json.dumps(back.reply.calls[0].args) == json.dumps({"tree": tree, "beside": [[[]]]})
 
 
+def test_arguments_nested_past_what_msgpack_allows_come_back_equal() -> None:
+    tree: Any = "bottom"
+    for level in range(3000):
+        tree = [level, tree] if level % 3 else {"level": level, "tree": tree}
+    back = FACTS.unpack(FACTS.pack(reply_with({"tree": tree}))).reply.calls[0].args["tree"]
+    for level in reversed(range(3000)):  # a comparison of the whole would meet Python's own limit
+        here, back = back if isinstance(back, list) else back.values()
+        assert here == level
+    assert back == "bottom"
+
+
 @pytest.mark.parametrize(
     "number", [2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 10**400, -(10**400), 2**127, 255, -129]
 )
