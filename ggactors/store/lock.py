@@ -66,14 +66,6 @@ class Lock:
         self.path = path
         self._descriptors = descriptors
 
-    def intact(self) -> bool:
-        """Tell whether the lock file is still the one that was locked. When not, the folder's lock alone stands."""
-        try:
-            there, ours = self.path.stat(), os.fstat(self._descriptors[-1])
-        except OSError:
-            return False
-        return (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)
-
     def release(self) -> None:
         """Let the lock go. The file stays, saying who had it. Doing it twice is fine."""
         descriptors, self._descriptors = self._descriptors, ()

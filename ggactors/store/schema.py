@@ -102,10 +102,3 @@ def _retried_while_busy(step: Callable[[], sqlite3.Connection]) -> sqlite3.Conne
             if error.sqlite_errorcode not in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
-
-
-def check_integrity(path: Path) -> tuple[str, ...]:
-    """List what SQLite's own check finds wrong with the journal at ``path``; empty when it is sound."""
-    with closing(open_for_reading(path)) as connection:
-        found = tuple(str(row[0]) for row in connection.execute("PRAGMA integrity_check"))
-    return () if found == ("ok",) else found
