@@ -182,15 +182,10 @@ def issue_dict(issue: IssuePicture) -> dict[str, Any]:
     }
 
 
-def board_dict(picture: BoardPicture, *, texts: bool | None = None) -> dict[str, Any]:
-    """Turn a picture of the board into JSON values: ``epics``, ``issues`` and ``stalled``.
-
-    ``texts`` says whether issues show their long texts; left out, they do when the picture is of a single issue.
-    """
-    whole = len(picture.issues) == 1 if texts is None else texts
-    shown = issue_dict if whole else summary_dict
+def board_dict(picture: BoardPicture) -> dict[str, Any]:
+    """Turn a picture of the board into JSON values: ``epics``, ``issues`` and ``stalled``."""
     return {
         "epics": [epic_dict(epic) for epic in picture.epics],
-        "issues": [shown(issue) for issue in picture.issues],
+        "issues": [issue_dict(issue) for issue in picture.issues],
         "stalled": [{"issue": stall.issue, "blocker": stall.blocker} for stall in picture.stalled],
     }

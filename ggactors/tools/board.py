@@ -19,7 +19,6 @@ from ggactors.protocol.board import (
     CreateEpic,
     CreateIssue,
     EpicCreated,
-    EpicPicture,
     EpicRemoved,
     IssueFiled,
     IssuePicture,
@@ -32,6 +31,7 @@ from ggactors.protocol.board import (
     WaitSettled,
 )
 from ggactors.protocol.values import Code, IssueState, Refused, Scope
+from ggactors.rules.boardevents import board_dict, issue_dict
 from ggactors.tools.operation import Operation, Param, Shape
 from ggactors.tools.roster import ids, listed
 
@@ -252,7 +252,7 @@ def result(answer: BoardAnswer) -> dict[str, Any] | Refused:
         case WaitSettled(issue=issue, state=state):
             return {"id": issue, "state": state.value}
         case IssuePicture():
-            return issue_result(answer)
+            return issue_dict(answer)
         case BoardPicture():
             return board_result(answer)
         case _:
@@ -260,34 +260,9 @@ def result(answer: BoardAnswer) -> dict[str, Any] | Refused:
             raise AssertionError(f"the board answered a tool call with {type(answer).__name__}")
 
 
-def issue_result(issue: IssuePicture) -> dict[str, Any]:
-    """Show one issue, by the names of events and tool arguments."""
-    return {
-        "id": issue.id,
-        "title": issue.title,
-        "state": issue.state.value,
-        "agent": issue.agent,
-        "reviewers": list(issue.reviewers),
-        "blockedBy": list(issue.blocked_by),
-        "epic": issue.epic,
-        "attempts": issue.attempts,
-        "rounds": issue.rounds,
-        "reason": issue.reason,
-        "description": issue.description,
-        "inScope": issue.in_scope,
-        "outOfScope": issue.out_of_scope,
-        "completionCriteria": issue.completion_criteria,
-        "commit": issue.commit,
-    }
-
-
 def board_result(board: BoardPicture) -> dict[str, Any]:
     """Show a board, an epic of it, or an issue. Of a large one texts are left out first, then done issues, then others."""
-    shown: dict[str, Any] = {
-        "epics": [_epic_result(epic) for epic in board.epics],
-        "issues": [issue_result(issue) for issue in board.issues],
-        "stalled": [{"issue": stall.issue, "blocker": stall.blocker} for stall in board.stalled],
-    }
+    shown = board_dict(board)
     if _fits(shown):
         return shown
     rows = [{key: issue[key] for key in _ROW} for issue in shown["issues"]]
@@ -311,7 +286,3 @@ def board_result(board: BoardPicture) -> dict[str, Any]:
 
 def _fits(shown: dict[str, Any]) -> bool:
     return len(json.dumps(shown)) <= MOST_SHOWN
-
-
-def _epic_result(epic: EpicPicture) -> dict[str, Any]:
-    return {"id": epic.id, "title": epic.title, "description": epic.description}
