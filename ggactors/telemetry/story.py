@@ -115,17 +115,11 @@ def landing_text(event: events.CheckoutMoved) -> str:
     return f"your checkout was left where it is ({one_line(event.reason or 'nothing to move')}{held})"
 
 
-_READ_IT = "read what it did with `ggactors show RUN --agent ID`, then mend that or raise it"
+_READ_IT = "read what it did with `ggactors show RUN --agent ID`, then mend or raise it"
 LIMITS = {
     "maxTurns": ("turns were taken", "raise it, or cut the task into smaller issues"),
-    "maxConsecutiveErrors": (
-        "error turns in a row",
-        "read what it did with `ggactors show RUN --agent ID`, then mend or raise it",
-    ),
-    "maxErrorRate": (
-        "of the last turns were errors",
-        "read what it did with `ggactors show RUN --agent ID`, then mend or raise it",
-    ),
+    "maxConsecutiveErrors": ("error turns in a row", _READ_IT),
+    "maxErrorRate": ("of the last turns were errors", _READ_IT),
     "maxRuntimeSecs": ("seconds had passed", "raise it, or give the run less to do"),
     "maxCost": ("was spent or reserved", "raise it, or use cheaper models"),
     "maxTokens": ("tokens were spent or reserved", "raise it, or give the run less to do"),
