@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+MACHINE_CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+"""What this machine has compiled for programs is used by every test: making it takes longer than all of them."""
+
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -14,5 +17,6 @@ def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
         if name.startswith(("GIT_", "GGACTORS_", "XDG_")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_CACHE_HOME", MACHINE_CACHE)
     monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
     return home

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _FILES = "There are no files in here: read and write with gg.files, run commands with gg.shell."
 _MODULES = "There is the standard library and `gg`, nothing else; other programs run by gg.shell."
+_IMPORTS = 'There is nothing to import but "gg" and its modules, such as "gg/files"; other programs run by gg.shell.'
 _NETWORK = "There is no network in here: use gg.shell for what needs one."
 _PROCESSES = "There are no processes and no threads in here: run commands with gg.shell, and calls one after another."
 _FENCE = "Send the program alone, without a Markdown fence around it."
@@ -23,6 +24,8 @@ def hint(kind: str, message: str, code: object, source: str) -> list[str]:
         return [_NETWORK if "socket" in message or "ssl" in message else _MODULES]
     if "can't start new thread" in message or "does not support processes" in message:
         return [_PROCESSES]
+    if message.startswith(("Error resolving module", "Could not load module")):
+        return [_IMPORTS]
     if kind == "ReferenceError" and message.split(" ", 1)[0].strip("'") in (
         "require",
         "process",

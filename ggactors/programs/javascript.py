@@ -102,7 +102,9 @@ def _carry_out(engine: QuickJS, execution: Execution, run: Callable[[Execution],
     except MemoryError:
         report = _OUT_OF_MEMORY
     fault = engine.world.fault
-    if fault is not None and not isinstance(fault, Stopped | MemoryError):
+    if isinstance(fault, wasmtime.Trap):  # the guest broke, or was stopped, where a call of its own asked something of it
+        trapped = fault
+    elif fault is not None and not isinstance(fault, Stopped | MemoryError):
         raise fault
     execution.end(Ended(report=report, stopped=execution.stopped, trap=trap_word(trapped)))
     return trapped is None and fault is None and report is not _OUT_OF_MEMORY and execution.stopped is None
@@ -206,7 +208,10 @@ def _raised(instance: Instance, describe: int, thrown: int, name: str) -> dict[s
         return _OUT_OF_MEMORY
     said: dict[str, Any] = json.loads(text)
     for one in (said, *said.get("causes", ()), *said.get("parts", ())):
-        one["frames"] = _frames(one.pop("stack", ""), name)
+        frames = _frames(one.pop("stack", ""), name)
+        while len(frames) > 1 and frames[-1][1] == one["type"]:  # the constructor of an error class of its own
+            frames.pop()
+        one["frames"] = frames
     return {"end": "raised", **said}
 
 

@@ -6,6 +6,7 @@ program are taken from the program as it was sent, never from the report.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -143,7 +144,7 @@ class _Telling:
         kind = self.word(report.get("type"), "SyntaxError")
         message = self.word(report.get("message"), "it cannot be compiled")
         line = report.get("line")
-        line = line if isinstance(line, int) and 1 <= line <= len(self._lines) else None
+        line = line if isinstance(line, int) and 1 <= line <= len(self._lines) else _of_import(self._lines, message)
         parts = [f"{kind}: {message}"]
         if line is not None:
             parts.append(self._shown(line))
@@ -184,6 +185,9 @@ class _Telling:
                     found.append((line, _cut(function, 100)))
                 case _:
                     continue
+        if found and self._sdk.script:
+            line, function = found[-1]
+            found[-1] = (_nearer(self._lines, line, self.word(report.get("message"), "")), function)
         return found
 
     def _shown(self, line: int, function: str = "<module>") -> str:
@@ -191,6 +195,39 @@ class _Telling:
         if function not in ("<module>", "<anonymous>", "<eval>", ""):
             where += f", in {function}"
         return f"  {where}: {_cut(self._lines[line - 1].strip(), _MOST_LINE)}"
+
+
+_NAMED = re.compile(r"property '([^']+)' of|^'?([\w$]+)'? is not defined")
+_FAR = 30
+
+
+def _nearer(lines: list[str], line: int, message: str) -> int:
+    """Find the line an error of QuickJS is really of, when the message names what failed.
+
+    The engine notes where calls and statements of a single expression begin, and not where declarations or conditions do: an
+    error in one of these bears the line of the note before it. The first line from there on that has the name is the one.
+    """
+    named = _NAMED.search(message)
+    if named is None:
+        return line
+    name = named[1] or named[2]
+    wanted = r"\bof\b|\[|\.\.\." if name == "Symbol.iterator" else rf"(?<![\w$]){re.escape(name)}(?![\w$])"
+    for at in range(line, min(line + _FAR, len(lines) + 1)):
+        if re.search(wanted, lines[at - 1]):
+            return at
+    return line
+
+
+_IMPORTED = re.compile(r"(?:resolving module|load module|find export) '([^']+)'")
+
+
+def _of_import(lines: list[str], message: str) -> int | None:
+    """Find the line of an import that failed: the engine names it and not where it stands."""
+    named = _IMPORTED.search(message)
+    if named is None:
+        return None
+    wanted = re.compile(rf"(?<![\w$]){re.escape(named[1])}(?![\w$])")
+    return next((number for number, line in enumerate(lines, 1) if wanted.search(line)), None)
 
 
 def _records(value: object) -> list[Mapping[str, Any]]:

@@ -43,15 +43,24 @@ class AsyncioPatch:
 
         sys.meta_path.remove(self)
         spec = PathFinder.find_spec(name, path)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _patch_asyncio(module)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        if spec is not None:
+            spec.loader = PatchingLoader(spec.loader)  # type: ignore[assignment]
         return spec
+
+
+class PatchingLoader:
+    """Loads asyncio as its own loader would, and patches it. A loader of its own, since theirs may be shared with other modules."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Execute the module, then patch it."""
+        self._loader.exec_module(module)
+        _patch_asyncio(module)
 
 
 def _patch_asyncio(asyncio: Any) -> None:
