@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ggactors.models.resolve import ModelSource
-    from ggactors.ports import Workbench
+    from ggactors.ports import HookObject, Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Crew
     from ggactors.protocol.events import Event
@@ -86,6 +86,7 @@ class Simulation:
     crew: Crew | None = None
     unresolved: frozenset[str] = frozenset()
     bench: Callable[[AgentOrder], Workbench] | None = None
+    hooks: tuple[HookObject, ...] = ()
     document: Mapping[str, Any] = field(factory=dict)
     repository: MemoryRepository = field(factory=MemoryRepository)
     journal: MemoryJournal = field(factory=MemoryJournal)
@@ -150,6 +151,7 @@ class Simulation:
                 profile.model.key: source for profile in crew.profiles if profile.model.key not in self.unresolved
             },
             bench=self.bench or self._bench,
+            hooks=self.hooks,
         )
         self.staff = staff = Staff(launch=launch, folder=RunFolder(self.folder), place=place)
         staff.pool = CountedPool(crew.limits.max_parallel)
