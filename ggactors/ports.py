@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ggactors.protocol.git import (
         ChangeSummary,
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.hooks import HookOutcome
     from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
     from ggactors.protocol.process import ProcessEnded, ProcessOrder
+    from ggactors.protocol.program import OperationSpec, ProgramAnswer, ProgramResult
     from ggactors.protocol.values import Problem, Refused
     from ggactors.protocol.workbench import DirListed, FileEdited, FileRead, FileWritten, SearchDone, ShellDone
 
@@ -107,6 +108,54 @@ class Toolbox(Protocol):
 
     async def close(self) -> None:
         """Leave no process and no temporary file behind."""
+
+
+class Operations(Protocol):
+    """The operations one agent's programs are served, endings, views and documentation excepted (X2). Waits are the agent's own."""
+
+    @property
+    def operations(self) -> tuple[OperationSpec, ...]:
+        """List what is served."""
+
+    async def serve(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Carry out one call by its id and snake_case arguments, unchecked so far. Cancelled: no process of it is left."""
+
+    def touches_tree(self, tool: str) -> bool:
+        """Tell whether an operation, by its id, reads or writes the agent's working tree (M6)."""
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Take what hooks had to say to the model about calls that were carried out, since the last time."""
+
+
+class ServedToolbox(Toolbox, Operations, Protocol):
+    """Tools and operations of one agent, behind one door."""
+
+
+class Views(Protocol):
+    """What one agent's programs open for its model to read next turn, and the documentation they may open (X3)."""
+
+    async def serve(
+        self,
+        operation: str,
+        args: Mapping[str, Any],
+        read: Callable[[str, Mapping[str, Any]], Awaitable[ProgramAnswer]],
+    ) -> ProgramAnswer:
+        """Carry out a call of ``views`` or ``docs``. ``read`` serves the operation that reads a file."""
+
+    def take_opened(self) -> tuple[str, ...]:
+        """Take what was opened since the last time, as texts for the model."""
+
+
+class ProgramRunner(Protocol):
+    """The sandbox, as one agent has it: its language, its SDK and its ceilings are settled (X1, X4)."""
+
+    async def run(
+        self, program: str, serve: Callable[[str, Mapping[str, Any]], Awaitable[ProgramAnswer]]
+    ) -> ProgramResult:
+        """Run one program to its end. What ``serve`` raises ends the program and is raised here.
+
+        Cancelled: the program is stopped where it is, and nothing of it happens any more.
+        """
 
 
 class OwnTool(Protocol):

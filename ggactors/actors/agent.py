@@ -13,6 +13,7 @@ import trio
 from attrs import define, field
 
 from ggactors.actors.asking import Asking, ForGood
+from ggactors.actors.coding import CodeTurn
 from ggactors.actors.conversation import Conversation
 from ggactors.actors.gates import Gate, NoHooks
 from ggactors.actors.stations import SessionEnd
@@ -27,7 +28,7 @@ from ggactors.protocol.events import LimitExceeded, Log, TurnOutcome
 from ggactors.protocol.model import ModelReply
 from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
-from ggactors.rules.briefs import no_call_feedback, unread_note
+from ggactors.rules.briefs import unread_note
 from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
@@ -35,12 +36,13 @@ from ggactors.runtime.mailbox import ActorGone
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from ggactors.actors.coding import Coding
     from ggactors.actors.desk import Desk, Endings
     from ggactors.actors.stations import Station
     from ggactors.ports import Hooks, Model, Toolbox
     from ggactors.protocol.agent import AgentLetter, AgentOrder
     from ggactors.protocol.crew import Profile
-    from ggactors.protocol.model import ModelRequest, ToolCall
+    from ggactors.protocol.model import ModelRequest, ToolCall, ToolSpec
     from ggactors.protocol.values import Refused
     from ggactors.runtime.mailbox import Inbox
     from ggactors.runtime.slots import Seat
@@ -77,6 +79,8 @@ class AgentActor:
     parse_children: Callable[[ToolCall], tuple[str, ...] | Refused | None] = _all_children
     guide: Callable[[ToolCall], str | None] = _no_guide
     """Gives what the repository says about working where a call works, the first time (AGENTS.md)."""
+    coding: Coding | None = None
+    """What it needs to answer with programs, if that is how it answers (X1)."""
     hooks: Hooks = field(factory=NoHooks)
     opening: Hooks = field(factory=NoHooks)
     """The session's hooks, for the one agent that opens it."""
@@ -137,7 +141,6 @@ class AgentActor:
 
     def _announce(self) -> None:
         order = self.order
-        offered = (*self._talk_tools(),)
         self.desk.journal.append("agents", [self.desk.pack(AgentSpawned(order=order))])
         self.desk.emit(
             AgentSpawnedEvent(
@@ -151,15 +154,12 @@ class AgentActor:
                 workdir=order.workdir,
                 branch=order.branch,
                 brief=order.brief,
-                tools=offered,
-                operations=(),
+                tools=tuple(spec.name for spec in self._offered()),
+                operations=() if self.coding is None else self.coding.granted,
             )
         )
         self._shown = True
         self._state(AgentState.QUEUED)
-
-    def _talk_tools(self) -> tuple[str, ...]:
-        return tuple(spec.name for spec in (*self.toolbox.specs, *self.endings.specs))
 
     async def _session(self) -> SessionEnd:
         self._talk.system(self.system)
@@ -300,25 +300,35 @@ class AgentActor:
             case ModelReply():
                 pass
         await self._talk.take_reply(self.tally.turns + 1, reply)
-        turn = Turn(agent=self, desk=self.desk, reply=reply)
-        ending = await turn.carry_out() if reply.calls else None
-        if not reply.calls:
-            self._record(TurnResult.ERROR, "missing_completion_no_call")
+        turn = self._turn(reply)
+        ending = await turn.carry_out()
+        if ending is not None:
+            self._record(TurnResult.FINISHED, None)
+        elif turn.error_type is not None:
+            self._record(TurnResult.ERROR, turn.error_type)
         else:
-            self._record(TurnResult.PROGRESSED if ending is None else TurnResult.FINISHED, None)
+            self._record(TurnResult.PROGRESSED, None)
         self._talk.answer(self.tally.turns, turn.results, self._last_result)
-        for text in turn.guides:
-            self._talk.user(text)
-        if not reply.calls:
-            self._talk.user(no_call_feedback(self.order.role))
         if ending is not None:
             return ending
+        for text in turn.take_texts():
+            self._talk.user(text)
         breach = judge_after(self.desk.limits, self.tally)
         return await self.gate.between_turns("after-turn") if breach is None else self._breached(breach)
 
+    def _turn(self, reply: ModelReply) -> Turn | CodeTurn:
+        if self.coding is None:
+            return Turn(agent=self, desk=self.desk, reply=reply)
+        return CodeTurn(agent=self, desk=self.desk, coding=self.coding, reply=reply)
+
     def _question(self, attempt: int) -> ModelRequest:
-        tools = (*self.toolbox.specs, *self.endings.specs)
-        return self._talk.request(self.order, turn=self.tally.turns + 1, attempt=attempt, tools=tools)
+        return self._talk.request(self.order, turn=self.tally.turns + 1, attempt=attempt, tools=self._offered())
+
+    def _offered(self) -> tuple[ToolSpec, ...]:
+        """List what the model may call: in code mode the one call that submits a program, its endings inside (E3, X1)."""
+        if self.coding is not None:
+            return (self.coding.spec,)
+        return (*self.toolbox.specs, *self.endings.specs)
 
     def _record(self, result: TurnResult, error_type: str | None) -> None:
         self._last_result = result

@@ -12,18 +12,18 @@ from attrs import define, field
 
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
-from ggactors.protocol.agent import Approved, ChangesRequested, Finished
-from ggactors.protocol.board import AskWaits, ReadWait, WaitBegan, WaitForIssue, WaitSettled, WaitsPending
+from ggactors.actors.waiting import Waiting
+from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolResult
 from ggactors.protocol.values import Code, Refused, Status
-from ggactors.rules.briefs import gate_blocked
+from ggactors.rules.briefs import gate_blocked, no_call_feedback
+from ggactors.rules.endings import summary_of
 
 if TYPE_CHECKING:
     from ggactors.actors.agent import AgentActor
     from ggactors.actors.desk import Desk
     from ggactors.protocol.agent import Ending
-    from ggactors.protocol.board import BoardAnswer
     from ggactors.protocol.model import ModelReply, ToolCall
 
 _WAIT = "wait_for_issue"
@@ -37,7 +37,7 @@ class Turn:
     agent: AgentActor
     desk: Desk
     reply: ModelReply
-    guides: list[str] = field(factory=list)
+    _guides: list[str] = field(factory=list)
     _answers: dict[int, ToolResult] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -49,6 +49,15 @@ class Turn:
     def results(self) -> tuple[ToolResult, ...]:
         """Return the results so far, in the order of the calls."""
         return tuple(self._answers[index] for index in sorted(self._answers))
+
+    @property
+    def error_type(self) -> str | None:
+        """Name the type of the error that the turn is, or None (E2)."""
+        return None if self.reply.calls else "missing_completion_no_call"
+
+    def take_texts(self) -> tuple[str, ...]:
+        """Take what the model reads after the results."""
+        return tuple(self._guides) if self.reply.calls else (no_call_feedback(self.agent.order.role),)
 
     async def carry_out(self) -> SessionEnd | None:
         """Carry the calls out. Returns the session's end when an ending stands.
@@ -72,7 +81,7 @@ class Turn:
                     self._answer(index, await self._call(call))
                     guide = self.agent.guide(call)
                     if guide is not None:
-                        self.guides.append(guide)
+                        self._guides.append(guide)
             if waits or children:
                 await self._wait(waits, children)
             return await self._end(endings) if endings else None
@@ -124,92 +133,54 @@ class Turn:
 
     async def _wait(self, waits: list[tuple[int, ToolCall]], children: list[tuple[int, ToolCall]]) -> None:
         """Register every wait, suspend once until none holds, and read each outcome with the slot held (Q1, Q2)."""
-        issues = await self._registered(waits)
-        awaited = self._awaited(children)
-        living = [name for _, _, names in awaited for name in names if self.desk.family.lives(name)]
-        holding = [*dict.fromkeys(issue for _, _, issue in issues), *dict.fromkeys(living)]
-        if holding:
-
-            async def wait() -> None:
-                await self._until_settled(living)
-
-            await self.agent.suspend(", ".join(holding), wait)
-        await self._read_issues(issues)
+        waiting = Waiting(agent=self.agent, desk=self.desk)
+        issues = await self._registered(waiting, waits)
+        awaited = self._awaited(waiting, children)
+        outcomes = await waiting.settle(
+            [issue for _, _, issue in issues], [name for _, _, names in awaited for name in names]
+        )
+        for index, call, issue in issues:
+            self._waited(index, call, outcomes[issue])
         for index, call, names in awaited:
             self._grant(index, call, json.dumps(self.desk.family.report(names)))
 
-    def _awaited(self, children: list[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall, tuple[str, ...]]]:
+    def _awaited(
+        self, waiting: Waiting, children: list[tuple[int, ToolCall]]
+    ) -> list[tuple[int, ToolCall, tuple[str, ...]]]:
         """Read which subagents are waited for; a wait for one that is none of the agent's is refused."""
         awaited: list[tuple[int, ToolCall, tuple[str, ...]]] = []
         for index, call in children:
             named = self.agent.parse_children(call)
-            names = named if isinstance(named, Refused) else self.desk.family.awaited(self.agent.id, named)
+            names = named if isinstance(named, Refused) else waiting.children(named)
             if isinstance(names, Refused):
                 self._refuse(index, call, names)
             else:
                 awaited.append((index, call, names))
         return awaited
 
-    async def _registered(self, waits: list[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall, str]]:
+    async def _registered(self, waiting: Waiting, waits: list[tuple[int, ToolCall]]) -> list[tuple[int, ToolCall, str]]:
         """Tell the board of every wait for an issue; answer at once those it settles at once."""
-        board = self.desk.board
         registered: list[tuple[int, ToolCall, str]] = []
-        if board is None:
-            return registered
         for index, call in waits:
             issue = self.agent.parse_wait(call)
             if isinstance(issue, Refused):
                 self._refuse(index, call, issue)
                 continue
-            letter = WaitForIssue(
-                by=self.agent.id,
-                issue=issue,
-                works_for=self.agent.order.issue,
-                may_wait_unsettled=not self.desk.family.resolves_a_merge(self.agent.id),
-            )
-            match await board.ask(letter):
+            match await waiting.begin(issue):
                 case WaitBegan(issue=begun):
-                    self.agent.waits_open = True
                     registered.append((index, call, begun))
                 case answer:
                     self._waited(index, call, answer)
         return registered
 
-    async def _read_issues(self, registered: list[tuple[int, ToolCall, str]]) -> None:
-        """Read every outcome off the board, now that the slot is held (Q2)."""
-        board = self.desk.board
-        outcomes: dict[str, BoardAnswer] = {}
-        if board is None:
-            return
-        for index, call, issue in registered:
-            if issue not in outcomes:
-                outcomes[issue] = await board.ask(ReadWait(by=self.agent.id, issue=issue))
-            self._waited(index, call, outcomes[issue])
-        self.agent.waits_open = False
-
-    def _waited(self, index: int, call: ToolCall, answer: BoardAnswer) -> None:
+    def _waited(self, index: int, call: ToolCall, answer: WaitSettled | Refused) -> None:
         match answer:
             case WaitSettled(issue=settled, state=state):
                 self._grant(index, call, json.dumps({"id": settled, "state": str(state)}))
             case Refused() as refused:
                 self._refuse(index, call, refused)
-            case other:
-                raise AssertionError(f"the board answered a wait with {other!r}")
-
-    async def _until_settled(self, children: list[str]) -> None:
-        """Sleep until nothing waited for holds the agent. A wake carries nothing: the truth is asked each time (S5)."""
-        board, family = self.desk.board, self.desk.family
-        while True:
-            open_issues: tuple[str, ...] = ()
-            if board is not None:
-                match await board.ask(AskWaits(by=self.agent.id)):
-                    case WaitsPending(issues=issues):
-                        open_issues = issues
-                    case _:
-                        pass
-            if not open_issues and not any(family.lives(child) for child in children):
-                return
-            await self.agent.next_letter()
+            case _ as never:
+                assert_never(never)
 
     # ------------------------------------------------------------ endings
 
@@ -232,22 +203,10 @@ class Turn:
         *superseded, (index, call, ending) = valid
         for earlier, earlier_call, _ in superseded:
             self._grant(earlier, earlier_call, "superseded by a later ending of the same reply")
-        summary = _summary(ending)
+        summary = summary_of(ending)
         blocked = await self.agent.gate.admit(ending, summary, call)
         if blocked is not None:
             self._refuse(index, call, Refused(code=Code.REFUSED, message=gate_blocked(blocked)))
             return None
         self._grant(index, call, "the session ends")
         return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
-
-
-def _summary(ending: Ending) -> str:
-    match ending:
-        case Finished(summary=summary):
-            return summary
-        case Approved():
-            return "approved"
-        case ChangesRequested(items=items):
-            return f"requested {len(items)} change{'s' if len(items) != 1 else ''}"
-        case _ as never:
-            assert_never(never)

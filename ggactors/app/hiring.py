@@ -13,6 +13,7 @@ from ggactors.actors.desk import CannotDispatch
 from ggactors.actors.gates import NoHooks
 from ggactors.actors.reviewing import MergeStation, ReviewStation
 from ggactors.actors.stations import IssueStation, MainStation, PlainStation
+from ggactors.app.coding import hire
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
 from ggactors.protocol.values import Code, Kind, Refused
@@ -30,9 +31,11 @@ if TYPE_CHECKING:
 
     from ggactors.actors.desk import Desk
     from ggactors.actors.stations import Station
+    from ggactors.app.coding import Hired
     from ggactors.app.hooking import Hooking
     from ggactors.app.launch import Launch
-    from ggactors.ports import Hooks, Repository, Workbench
+    from ggactors.ports import Hooks, Repository, ServedToolbox, Workbench
+    from ggactors.programs.pool import Programs
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
     from ggactors.runtime.fairlock import FairLock
@@ -81,6 +84,8 @@ class Hiring:
     """Hands a text to a living agent: its id, the text, who sends it."""
     hooking: Hooking
     mask: Mask
+    programs: Programs | None = None
+    """The sandbox, where a profile answers with programs."""
     opening: Hooks = field(factory=NoHooks)
     """The session's own hooks, for the root to open it with."""
 
@@ -110,23 +115,34 @@ class Hiring:
             extra=self.launch.tools,
             mask=self.mask,
         )
+        box = self.hooking.around(toolbox, hooks, bench, order.workdir)
+        hired = self._coder(profile, order, box)
         return AgentActor(
             order=order,
             profile=profile,
             model=model,
-            toolbox=self.hooking.around(toolbox, hooks, bench, order.workdir),
+            toolbox=box,
+            coding=None if hired is None else hired.coding,
             hooks=hooks,
             opening=self.opening if order.kind is Kind.ROOT else NoHooks(),
             endings=RoleEndings(order.role),
             seat=seat,
             station=self._station(order, assigned),
             desk=self.desk,
-            system=system_prompt(profile, order, guide=guides.opening()),
+            system=system_prompt(profile, order, guide=guides.opening(), sdk=None if hired is None else hired.summary),
             parse_wait=parse_wait,
             parse_children=parse_subagent_wait,
             guide=guides.near,
             begun=order.kind is not Kind.ROOT,
         )
+
+    def _coder(self, profile: Profile, order: AgentOrder, box: ServedToolbox) -> Hired | None:
+        """Make what an agent needs to answer with programs, if it does. Raises CannotDispatch when there is no sandbox."""
+        if profile.code is None:
+            return None
+        if self.programs is None:
+            raise CannotDispatch(f"{profile.id} answers with programs, and this run has no sandbox")
+        return hire(profile, order, grant=profile.code, crew=self.launch.crew, toolbox=box, programs=self.programs)
 
     def environment(self, agent: str, profile: Profile) -> dict[str, str]:
         """Compose the environment of an agent's commands and of its hooks."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ggactors.app.launch import Launch
-    from ggactors.ports import Toolbox, Workbench
+    from ggactors.ports import ServedToolbox, Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
     from ggactors.protocol.events import Event
@@ -46,7 +46,7 @@ class Hooking:
         nobodys = {name: value for name, value in env.items() if name != "GGACTORS_AGENT"}
         return self._runner(subject, self.launch.crew.hooks, nobodys, SESSION)
 
-    def around(self, toolbox: Toolbox, hooks: HookRunner, bench: Workbench, root: str) -> Toolbox:
+    def around(self, toolbox: ServedToolbox, hooks: HookRunner, bench: Workbench, root: str) -> ServedToolbox:
         """Put a toolbox between its hooks, if there are any to be asked."""
         if not hooks.listens(*AROUND_TOOLS):
             return toolbox

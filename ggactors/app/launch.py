@@ -134,6 +134,7 @@ def _checked(
     hooks: tuple[HookObject, ...],
 ) -> Launch:
     """Gather every reason to refuse, of the crew, its models, the options and the workspace, and refuse once (P2)."""
+    from ggactors.app.coding import program_problems
     from ggactors.hooks.runner import hook_object_problems
     from ggactors.tools.toolbox import own_tool_problems
 
@@ -152,6 +153,7 @@ def _checked(
             source = resolution.source(spec)
             if source is not None:
                 sources.setdefault(spec.key, source)
+    problems += program_problems(read)
     problems += own_tool_problems(tools)
     problems += hook_object_problems(hooks)
     problems += _workspace_problems(workspace, read, home)

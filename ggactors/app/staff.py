@@ -59,7 +59,6 @@ from ggactors.tools.mask import Mask
 from ggactors.wire import Codec, Tagged
 
 if TYPE_CHECKING:
-
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
     from ggactors.ports import Hooks
@@ -218,6 +217,7 @@ class Staff:
             say=self.say,
             hooking=hooking,
             mask=mask,
+            programs=self.place.programs,
         )
         env = self._hiring.environment(SESSION, self.launch.crew.root)
         self._hooks = self._hiring.opening = hooking.of_session(self._root_order(), env)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from ggactors.app.launch import Launch
     from ggactors.ports import Journal, Repository
+    from ggactors.programs.pool import Programs
     from ggactors.protocol.events import Event, Header
     from ggactors.store.folder import RunFolder
     from ggactors.telemetry.folds import RunView
@@ -37,6 +39,8 @@ class Workplace:
     view: RunView
     lines: JsonLines
     events_path: Path
+    programs: Programs | None = None
+    """The sandbox, where a profile answers with programs."""
 
     def emit(self, event: Event) -> None:
         """Emit an event of the run."""
@@ -94,7 +98,31 @@ async def _open(
     repository = await _open_repository(launch, folder, note)
     if repository is not None:
         stack.push_async_callback(repository.close)
-    return Workplace(bus=bus, journal=journal, repository=repository, view=view, lines=lines, events_path=folder.events)
+    return Workplace(
+        bus=bus,
+        journal=journal,
+        repository=repository,
+        view=view,
+        lines=lines,
+        events_path=folder.events,
+        programs=await _open_programs(launch, note, stack),
+    )
+
+
+async def _open_programs(launch: Launch, note: Callable[[str], None], stack: AsyncExitStack) -> Programs | None:
+    """Open the sandbox where a profile needs it; what it runs on is compiled first, once a machine."""
+    coders = {
+        profile.code.language: profile.code.limits for profile in launch.crew.profiles if profile.code is not None
+    }
+    if not coders:
+        return None
+    from ggactors.programs.pool import open_programs
+    from ggactors.programs.prepare import cache_folder
+
+    programs = await stack.enter_async_context(open_programs(coders, cache=cache_folder(os.environ), progress=note))
+    for language, limits in coders.items():
+        await programs.warm(language, limits)
+    return programs
 
 
 def _lock_workspace(workspace: Path, home: Path, stack: AsyncExitStack) -> None:

@@ -23,6 +23,7 @@ def arguments(parser: Parser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check a crew. The files its models are served from and its hooks' scripts are opened; no model is called, no hook run."""
+    from ggactors.app.coding import program_problems
     from ggactors.crew import read_crew
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import check_specs
@@ -30,7 +31,8 @@ def run(options: argparse.Namespace) -> int:
 
     reading = read_crew(options.crew)
     files = pin_files(reading.hooks, reading.folder).problems
-    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files]
+    sandbox = program_problems(reading.crew)
+    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *sandbox]
     for problem in problems:
         print(one_line(str(problem)))
     for note in reading.notes:

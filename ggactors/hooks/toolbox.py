@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 from attrs import define, evolve, field
 
 from ggactors.protocol.model import ToolResult
-from ggactors.protocol.values import Code
+from ggactors.protocol.values import Code, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ggactors.hooks.runner import HookRunner
-    from ggactors.ports import Toolbox
+    from ggactors.ports import ServedToolbox
     from ggactors.protocol.model import ToolCall, ToolSpec
-    from ggactors.protocol.values import Refused
+    from ggactors.protocol.program import OperationSpec, ProgramAnswer
 
 _WRITE = ("pre-write", "post-write")
 _SHELL = ("pre-shell", "post-shell")
@@ -36,14 +36,15 @@ class Previews(Protocol):
 
 @define(kw_only=True)
 class HookedToolbox:
-    """Obeys ``ports.Toolbox``. ``root`` is the agent's root; ``bench`` is where ``inner``'s tools act."""
+    """Obeys ``ports.Toolbox`` and ``ports.Operations``. ``root`` is the agent's root; ``bench`` is where ``inner``'s tools act."""
 
-    inner: Toolbox
+    inner: ServedToolbox
     hooks: HookRunner
     root: str
     bench: Previews
     specs: tuple[ToolSpec, ...] = field(init=False)
     """What ``inner`` offers: hooks change nothing about it."""
+    _notes: list[str] = field(factory=list, init=False)
 
     def __attrs_post_init__(self) -> None:
         """Offer what is offered."""
@@ -66,11 +67,62 @@ class HookedToolbox:
             case "shell" if self.hooks.listens(*_SHELL):
                 return await self._between(call, _SHELL, _command(call.args))
             case "write_file" if self.hooks.listens(*_WRITE):
-                return await self._between(call, _WRITE, self._told(call, call.args.get("contents")))
+                return await self._between(call, _WRITE, self._told(call.args, call.args.get("contents")))
             case "edit_file" if self.hooks.listens(*_WRITE):
-                return await self._between(call, _WRITE, self._told(call, await self._preview(call.args)))
+                edited = await self._preview(
+                    *(call.args.get(name) for name in ("path", "oldString", "newString", "all"))
+                )
+                return await self._between(call, _WRITE, self._told(call.args, edited))
             case _:
                 return await self.inner.call(call)
+
+    # ------------------------------------------------------------ programs
+
+    @property
+    def operations(self) -> tuple[OperationSpec, ...]:
+        """What ``inner`` serves programs: hooks change nothing about it."""
+        return self.inner.operations
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Take what hooks had to say about calls of programs that were carried out."""
+        notes = tuple(self._notes)
+        self._notes.clear()
+        return notes
+
+    async def serve(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Carry out one call of a program, its hooks before and after. Cancelled: no process of either is left."""
+        offered = any(spec.id == operation for spec in self.inner.operations)
+        if not offered:
+            return await self.inner.serve(operation, args)
+        match operation:
+            case "shell.run" if self.hooks.listens(*_SHELL):
+                return await self._serve_between(operation, args, _SHELL, _command(args))
+            case "files.write_file" if self.hooks.listens(*_WRITE):
+                return await self._serve_between(operation, args, _WRITE, self._told(args, args.get("contents")))
+            case "files.edit_file" if self.hooks.listens(*_WRITE):
+                edited = await self._preview(
+                    args.get("path"), args.get("old_string"), args.get("new_string"), args.get("all")
+                )
+                return await self._serve_between(operation, args, _WRITE, self._told(args, edited))
+            case _:
+                return await self.inner.serve(operation, args)
+
+    async def _serve_between(
+        self, operation: str, args: Mapping[str, Any], events: tuple[str, str], told: dict[str, Any] | None
+    ) -> ProgramAnswer:
+        if told is None:
+            return await self.inner.serve(operation, args)
+        before, after = events
+        asked = await self.hooks.fire(before, told)
+        if asked.blocked is not None:
+            message = "\n".join((f"{operation}: {asked.blocked}", *asked.messages))
+            return Refused(code=Code.REFUSED, message=message)
+        answer = await self.inner.serve(operation, args)
+        answered = await self.hooks.fire(after, {**told, "ok": not isinstance(answer, Refused)})
+        self._notes += (*asked.messages, *answered.messages)
+        return answer
+
+    # ------------------------------------------------------------ calls
 
     async def _between(self, call: ToolCall, events: tuple[str, str], told: dict[str, Any] | None) -> ToolResult:
         """Carry out a call between its two events. ``told`` is None for a call that will be refused as it stands."""
@@ -86,14 +138,13 @@ class HookedToolbox:
         answered = await self.hooks.fire(after, {**told, "ok": result.ok})
         return _with(result, (*asked.messages, *answered.messages))
 
-    def _told(self, call: ToolCall, contents: object) -> dict[str, Any] | None:
-        path = call.args.get("path")
+    def _told(self, args: Mapping[str, Any], contents: object) -> dict[str, Any] | None:
+        path = args.get("path")
         if not isinstance(path, str) or not isinstance(contents, str):
             return None
         return {"path": os.path.normpath(os.path.join(self.root, path)), "contents": contents}  # noqa: PTH118 - text paths
 
-    async def _preview(self, args: dict[str, Any]) -> str | Refused | None:
-        path, old, new, every = (args.get(name) for name in ("path", "oldString", "newString", "all"))
+    async def _preview(self, path: object, old: object, new: object, every: object) -> str | Refused | None:
         if not (isinstance(path, str) and isinstance(old, str) and isinstance(new, str)):
             return None
         if not (every is None or isinstance(every, bool)):
@@ -101,7 +152,7 @@ class HookedToolbox:
         return await self.bench.preview_edit(path, old, new, every=bool(every))
 
 
-def _command(args: dict[str, Any]) -> dict[str, Any] | None:
+def _command(args: Mapping[str, Any]) -> dict[str, Any] | None:
     command = args.get("command")
     return {"command": command} if isinstance(command, str) else None
 

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import field, frozen
 
 from ggactors.protocol.hooks import HookSpec  # noqa: TC001 - cattrs needs it at run time
+from ggactors.protocol.program import Language, ProgramLimits
 from ggactors.protocol.values import Scope  # noqa: TC001 - cattrs needs it at run time
 
 PROJECT_MANAGEMENT = "project-management"
@@ -16,13 +17,19 @@ PROJECT_MANAGEMENT = "project-management"
 SUBAGENTS = "subagents"
 """The capability that lets a profile delegate parts of its work to agents of its own."""
 
+RESPONSES_AS_CODE = "responses-as-code"
+"""The capability that has a profile answer with programs (X1)."""
+
+SUBMIT_PROGRAM = "submit_program"
+"""The one tool of a profile that answers with programs."""
+
 CAPABILITIES = (
     PROJECT_MANAGEMENT,
     "files",
     "shell",
     SUBAGENTS,
     "compaction",
-    "responses-as-code",
+    RESPONSES_AS_CODE,
     "tasks",
     "skills",
     "memories",
@@ -88,9 +95,18 @@ class BoardParams:
 
 
 @frozen(kw_only=True)
+class CodeGrant:
+    """How a profile with responses-as-code switched on writes its programs, and what one program may take (X1, X4)."""
+
+    language: Language
+    limits: ProgramLimits = field(factory=ProgramLimits)
+
+
+@frozen(kw_only=True)
 class Profile:
     """A declared agent. ``capabilities`` lists the ids switched on; ``tools`` is the optional allowlist, the whole grant.
 
+    ``code`` is set when it answers with programs; its allowlist is ``operations``, of operation ids, then.
     ``board`` is set when project-management is on; ``shell_env`` names the extra environment variables its commands get.
     """
 
@@ -103,8 +119,16 @@ class Profile:
     board: BoardGrant | None = None
     shell_env: tuple[str, ...] = ()
     tools: tuple[str, ...] | None = None
+    code: CodeGrant | None = None
+    operations: tuple[str, ...] | None = None
     roster: tuple[RosterEntry, ...] = ()
     hooks: tuple[HookSpec, ...] = ()
+
+    def grants(self, tool: str, operation: str) -> bool:
+        """Tell whether the allowlist lets an operation pass: by its tool's name, in code mode by its id."""
+        if self.code is not None:
+            return self.operations is None or operation in self.operations
+        return self.tools is None or tool in self.tools
 
     def rostered(self, scope: Scope) -> tuple[RosterEntry, ...]:
         """List the roster entries that carry ``scope``, in document order."""

@@ -100,6 +100,25 @@ class ToolAnswered(Header):
 
 
 @frozen(kw_only=True)
+class CodeExecution(Header):
+    """A submitted program ended (X1). ``finished``: its ending stands; ``revoked``: its failure took the ending back (E8).
+
+    ``superseded`` counts the endings it declared before the last; ``logs`` are the last lines it printed; ``duration_ms`` is
+    its own running time.
+    """
+
+    type: ClassVar[str] = "code_execution"
+
+    ok: bool
+    error: str | None = None
+    finished: bool
+    revoked: bool
+    superseded: int
+    logs: tuple[str, ...]
+    duration_ms: int
+
+
+@frozen(kw_only=True)
 class TurnOutcome(Header):
     """The one judgement of a turn (C1)."""
 
@@ -281,6 +300,7 @@ Event = (
     | AssistantMessage
     | ToolCalled
     | ToolAnswered
+    | CodeExecution
     | TurnOutcome
     | UsageSpent
     | LimitExceeded

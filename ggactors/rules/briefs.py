@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
+from ggactors.protocol.program import Language
 from ggactors.protocol.values import Kind, Role
 
 if TYPE_CHECKING:
@@ -46,13 +47,36 @@ def _duty(order: AgentOrder) -> str:
             assert_never(never)
 
 
-def system_prompt(profile: Profile, order: AgentOrder, *, guide: str | None = None) -> str:
-    """Compose an agent's system prompt: who it is, its role, how it ends, the operator's instructions, the repository's guide.
+_LANGUAGES = {Language.PYTHON: "Python", Language.JAVASCRIPT: "JavaScript", Language.TYPESCRIPT: "TypeScript"}
 
-    ``guide`` is the text of ``AGENTS.md`` in its root directory.
-    """
-    parts = [
-        f"You are {profile.name}, agent {order.id} of a crew of software agents working on one repository.\n{_duty(order)}",
+
+def _by_programs(order: AgentOrder, language: Language, sdk: str) -> list[str]:
+    """Say how an agent works that answers with programs: submitting, seeing, ending, the calls there are (X1, X3, E8)."""
+    name, fails = _LANGUAGES[language], "raises `gg.Error`" if language is Language.PYTHON else "throws `GGError`"
+    return [
+        (
+            f"You work by programs in {name}: each reply calls `submit_program` with one whole program as its string, which is "
+            "run as it is. Text beside it is never run, and a reply that submits no program does nothing and counts as an "
+            "error. Programs run in a sandbox that reaches nothing but `gg`, whose files and commands are rooted at "
+            f"{order.workdir}. Nothing of one program is left for the next but what it did through `gg`."
+        ),
+        (
+            "You see what a program opens with `gg.views`, in your next turn, and the error if it fails. What it prints goes to "
+            f"the operator; you do not see it. A call that is refused or fails {fails}, with a `code`; what earlier calls did "
+            "stays."
+        ),
+        (
+            f"Your session ends only by {_program_endings(order.role, language)} in a program. Nothing else ends it, and prose "
+            "is not read as an answer. The program runs on after the call, and the last such call counts; if the program then "
+            "fails uncaught or is stopped by a limit, the ending is revoked and your session goes on. When an ending is refused "
+            "or held back you are told why; mend it and call the ending again."
+        ),
+        f"The calls of `gg`; `gg.docs.open(name)` shows you all about one:\n{sdk}",
+    ]
+
+
+def _by_tools(order: AgentOrder) -> list[str]:
+    return [
         (
             f"Your tools are rooted at {order.workdir}. Work by calling tools: a reply that calls none does nothing and "
             "counts as an error. Results of calls come back in the next turn."
@@ -61,6 +85,18 @@ def system_prompt(profile: Profile, order: AgentOrder, *, guide: str | None = No
             f"Your session ends only when you call {_ENDINGS[order.role]}. Nothing else ends it, and prose is not read as an "
             "answer. When an ending is refused or held back you are told why; mend it and call the ending again."
         ),
+    ]
+
+
+def system_prompt(profile: Profile, order: AgentOrder, *, guide: str | None = None, sdk: str | None = None) -> str:
+    """Compose an agent's system prompt: who it is, its role, how it ends, the operator's instructions, the repository's guide.
+
+    ``guide`` is the text of ``AGENTS.md`` in its root directory; ``sdk`` lists the calls of an agent that answers with programs.
+    """
+    code = profile.code
+    parts = [
+        f"You are {profile.name}, agent {order.id} of a crew of software agents working on one repository.\n{_duty(order)}",
+        *(_by_tools(order) if code is None else _by_programs(order, code.language, sdk or "")),
     ]
     if order.notes:
         parts.append(order.notes)
@@ -165,6 +201,34 @@ def dirty_note(paths: tuple[str, ...], *, shown: int = 20) -> str:
     listed = "\n".join(f"- {path}" for path in paths[:shown])
     more = f"\n- and {len(paths) - shown} more" if len(paths) > shown else ""
     return f"The operator has uncommitted changes that are NOT in your tree; they are left alone:\n{listed}{more}"
+
+
+def heading(title: str, body: str) -> str:
+    """Set a text the runtime says to an agent that answers with programs under its heading."""
+    return f"{title}\n----\n{body}"
+
+
+def no_program_feedback(role: Role, language: Language) -> str:
+    """Answer a reply that submitted no program by naming the role's endings (E2)."""
+    said = (
+        "Your reply submitted no program, so nothing happened; its text is not run. Go on by calling `submit_program`, or end "
+        f"your session in a program by {_program_endings(role, language)}."
+    )
+    return heading("Notice", said)
+
+
+def nothing_shown() -> str:
+    """Say that a turn's programs ran and left their model nothing to read (X3)."""
+    return heading(
+        "Notice", "Your program ran and opened nothing for you to read; `gg.views` shows you what you want to see."
+    )
+
+
+def _program_endings(role: Role, language: Language) -> str:
+    if role is Role.STANDARD:
+        return "`gg.session.finish(summary)`"
+    changes = "request_changes" if language is Language.PYTHON else "requestChanges"
+    return f"`gg.session.approve()` or `gg.session.{changes}(items)`"
 
 
 def no_call_feedback(role: Role) -> str:

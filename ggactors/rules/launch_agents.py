@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from ggactors.protocol.crew import ModelSpec, Profile, RosterEntry
+from ggactors.protocol.crew import RESPONSES_AS_CODE, ModelSpec, Profile, RosterEntry
 from ggactors.protocol.values import Scope
 from ggactors.rules.launch_capabilities import Capabilities, read_capabilities
 from ggactors.rules.launch_hooks import read_hooks
 from ggactors.rules.launch_models import read_reference
-from ggactors.rules.launch_tools import read_operations, read_tools
+from ggactors.rules.launch_tools import check_allowlist, read_operations, read_tools
 from ggactors.rules.shape import Place, Table, each, flag, identity, one_of, shown, text, whole, words
 
 if TYPE_CHECKING:
@@ -64,6 +64,7 @@ class ProfileDraft:
     instructions: str
     capabilities: Capabilities
     tools: tuple[str, ...] | None
+    operations: tuple[str, ...] | None
     roster: tuple[RosterDraft, ...] | None
     """None when what is written there is no list."""
     hooks: tuple[HookSpec, ...] = ()
@@ -73,12 +74,17 @@ class ProfileDraft:
     def files_issues(self) -> bool:
         """Tell whether this profile can create issues: the capability, the feature and the allowlist all let it (F1)."""
         board = self.capabilities.board
-        return board is not None and board.grant.issue_creation and (self.tools is None or "create_issue" in self.tools)
+        return board is not None and board.grant.issue_creation and self.grants("create_issue", "board.create_issue")
 
     @property
     def spawns(self) -> bool:
         """Tell whether this profile can spawn subagents: the capability and the allowlist let it."""
-        return self.capabilities.delegation is not None and (self.tools is None or "spawn_subagent" in self.tools)
+        return self.capabilities.delegation is not None and self.grants("spawn_subagent", "delegation.spawn_subagent")
+
+    def grants(self, tool: str, operation: str) -> bool:
+        """Tell whether the allowlist of its way of working lets an operation pass, by its tool's name or by its id."""
+        allowed, name = (self.tools, tool) if self.capabilities.code is None else (self.operations, operation)
+        return allowed is None or name in allowed
 
     def scope_listed(self, scope: Scope) -> bool:
         """Tell whether some roster entry carries ``scope``, as far as the roster can be read."""
@@ -92,8 +98,8 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         KEYS,
         hints=_HINTS,
     )
-    if "operations" in table:
-        read_operations(table.at("operations"))
+    capabilities = table.read("capabilities", read_capabilities) or Capabilities()
+    check_allowlist(table, code=RESPONSES_AS_CODE in capabilities.on)
     if "stuckDetection" in table:
         read_stuck_detection(table.at("stuckDetection"))
     return ProfileDraft(
@@ -103,8 +109,9 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         root=table.read("root", flag) if "root" in table or not table.opened else False,
         model=table.need("model", lambda at: read_reference(at, models), "name a key of models, or provider/name"),
         instructions=table.read("instructions", text) or "",
-        capabilities=table.read("capabilities", read_capabilities) or Capabilities(),
+        capabilities=capabilities,
         tools=table.read("tools", read_tools),
+        operations=table.read("operations", read_operations),
         roster=table.read("roster", _read_roster) if "roster" in table else (),
         hooks=read_hooks(table.at("hooks"), run_level=False) if "hooks" in table else (),
     )
@@ -163,6 +170,8 @@ def frozen_profile(draft: ProfileDraft) -> Profile:
         board=board.grant if board else None,
         shell_env=draft.capabilities.shell_env,
         tools=draft.tools,
+        code=draft.capabilities.code,
+        operations=draft.operations,
         roster=tuple(
             RosterEntry(agent=entry.agent, scopes=entry.scopes, description=entry.description)
             for entry in draft.roster or ()

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from attrs import evolve, frozen
 
-from ggactors.protocol.crew import CAPABILITIES, PROJECT_MANAGEMENT, SUBAGENTS, BoardGrant
+from ggactors.protocol.crew import (
+    CAPABILITIES,
+    PROJECT_MANAGEMENT,
+    RESPONSES_AS_CODE,
+    SUBAGENTS,
+    BoardGrant,
+    CodeGrant,
+)
+from ggactors.protocol.program import Language, ProgramLimits
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole
 
-HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS)
+HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE)
 """Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
-LANGUAGES = ("python", "javascript", "typescript")
+LANGUAGES = tuple(language.value for language in Language)
+
+LEAST_MEMORY = 32 << 20
+"""The fewest bytes a program may be given: an interpreter takes a third of it."""
+
+LANGUAGES_HERE = (Language.PYTHON,)
+"""Languages of this version."""
 
 RUN_PARAMS = ("mergeAgentId", "maxEpics", "maxIssues", "maxRetries")
 """Params of project-management that configure the run, not the profile (P3)."""
@@ -35,12 +49,13 @@ class DelegationDraft:
 
 @frozen(kw_only=True)
 class Capabilities:
-    """One profile's capabilities: the ids that are on, in document order, and what three of them configure."""
+    """One profile's capabilities: the ids that are on, in document order, and what four of them configure."""
 
     on: tuple[str, ...] = ()
     board: BoardDraft | None = None
     delegation: DelegationDraft | None = None
     shell_env: tuple[str, ...] = ()
+    code: CodeGrant | None = None
 
 
 def read_capabilities(place: Place) -> Capabilities:
@@ -84,10 +99,11 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
         case "subagents":
             read = evolve(read, delegation=_delegation(table, enabled=enabled))
         case "responses-as-code":
-            _code(_part(table, "params", ("language", "timeoutSecs", "maxMemoryBytes")), enabled=enabled)
+            code = _code(_part(table, "params", ("language", "timeoutSecs", "maxMemoryBytes")), enabled=enabled)
+            read = evolve(read, code=code if enabled else None)
         case _:
             _loose(table)
-    if capability in (*HERE, "responses-as-code") and capability != PROJECT_MANAGEMENT:
+    if capability in HERE and capability != PROJECT_MANAGEMENT:
         _none_of(table, "features")
     if enabled and capability not in HERE:
         table.at("id").wrong(f"capability {capability!r} is not in this version", "remove it, or write enabled: false")
@@ -113,10 +129,22 @@ def _loose(table: Table) -> None:
             )
 
 
-def _code(params: Table, *, enabled: bool) -> None:
-    params.need("language", one_of(LANGUAGES, "languages"), f"write one of {', '.join(LANGUAGES)}", when=enabled)
-    params.read("timeoutSecs", number(above=0))
-    params.read("maxMemoryBytes", whole(1))
+def _code(params: Table, *, enabled: bool) -> CodeGrant | None:
+    read = params.need("language", one_of(LANGUAGES, "languages"), f"write one of {', '.join(LANGUAGES)}", when=enabled)
+    secs = params.read("timeoutSecs", number(above=0))
+    memory = params.read("maxMemoryBytes", whole(LEAST_MEMORY))
+    if read is None:
+        return None
+    language = Language(read)
+    if enabled and language not in LANGUAGES_HERE:
+        here = " or ".join(LANGUAGES_HERE)
+        params.at("language").wrong(f"language {read!r} is not in this version", f"write {here}")
+    limits = ProgramLimits()
+    if secs is not None:
+        limits = evolve(limits, timeout_secs=secs)
+    if memory is not None:
+        limits = evolve(limits, max_memory_bytes=memory)
+    return CodeGrant(language=language, limits=limits)
 
 
 def _delegation(table: Table, *, enabled: bool) -> DelegationDraft:

@@ -116,10 +116,11 @@ def _check_merge_agent(draft: ProfileDraft, by_id: dict[str, ProfileDraft], know
             f"the merge agent {shown(merger_id)} has no shell capability switched on",
             f'add {{"id": "shell"}} to the capabilities of {merger.place.path}: resolving a merge means running git',
         )
-    elif merger.tools is not None and "shell" not in merger.tools:
+    elif not merger.grants("shell", "shell.run"):
+        key, name = ("tools", "shell") if merger.capabilities.code is None else ("operations", "shell.run")
         place.wrong(
             f"the allowlist of the merge agent {shown(merger_id)} withholds the shell",
-            f'add "shell" to the tools of {merger.place.path}: resolving a merge means running git',
+            f'add "{name}" to the {key} of {merger.place.path}: resolving a merge means running git',
         )
 
 

@@ -6,7 +6,7 @@ allowlist neither grants nor withholds them (E3, Q6).
 
 from __future__ import annotations
 
-from ggactors.rules.shape import Place, each, shown, suggestion, text
+from ggactors.rules.shape import Place, Table, each, shown, suggestion, text
 
 ENDINGS = ("finish", "approve", "request_changes")
 
@@ -63,10 +63,22 @@ def _tool(place: Place) -> str | None:
     return None
 
 
-def read_operations(place: Place) -> None:
-    """Check ``operations`` for shape; code mode itself is of a later version."""
-    each(_operation, noun="operation ids", unique=True)(place)
-    place.wrong("'operations' is not in this version", "remove it; tools is the allowlist of a tool-calling agent")
+def read_operations(place: Place) -> tuple[str, ...] | None:
+    """Read ``operations``: ids of the contract's operations, each once."""
+    return each(_operation, noun="operation ids", unique=True)(place)
+
+
+def check_allowlist(table: Table, *, code: bool) -> None:
+    """Refuse the allowlist of the other way of working: it would grant nothing and withhold nothing."""
+    if code and "tools" in table:
+        table.at("tools").wrong(
+            "'tools' is for tool-calling agents; this one answers with programs", "write operations"
+        )
+    if not code and "operations" in table:
+        remedy = "write tools, or give it the capability responses-as-code"
+        table.at("operations").wrong(
+            "'operations' is for agents that answer with programs; this one calls tools", remedy
+        )
 
 
 def _operation(place: Place) -> str | None:

@@ -150,7 +150,7 @@ class RunView:
                 agent.errors += event.outcome == "error"
             case events.ToolCalled():
                 self._agent(event).doing = event.tool
-            case events.ToolAnswered():
+            case events.ToolAnswered() | events.CodeExecution():
                 self._agent(event).doing = None
             case events.AssistantMessage() | events.Hook():
                 pass

@@ -67,12 +67,23 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
             return f"{who}: turn {event.turns} was an error ({one_line(event.error_type or '')})" if failed else None
         case events.SessionEnded():
             return f"run {one_line(event.run)} ended: {one_line(event.status)}"
+        case events.CodeExecution():
+            return _executed(event, who)
         case events.AssistantMessage() | events.ToolCalled() | events.ToolAnswered():
             return None
         case events.UsageSpent() | events.SessionSummary():
             return None
         case _:
             assert_never(event)
+
+
+def _executed(event: events.CodeExecution, who: str) -> str | None:
+    """Say what only the operator hears of: an ending that its program's failure took back, or that later ones replaced (E8)."""
+    if event.revoked:
+        return f"{who}: its ending was revoked, since the program failed after it"
+    if event.superseded:
+        return f"{who}: {event.superseded} of its endings gave way to a later one of the same program"
+    return None
 
 
 def _state(event: events.AgentState, who: str) -> str | None:
@@ -136,7 +147,7 @@ def limit_text(limit: str, threshold: float, observed: float, window: int | None
     )
 
 
-def tell(event: events.Event, look: Look) -> list[str]:
+def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case an event
     """Tell one event of an agent's life in full; empty for what says nothing more."""
     match event:
         case events.AgentSpawned():
@@ -150,6 +161,8 @@ def tell(event: events.Event, look: Look) -> list[str]:
         case events.ToolAnswered():
             verdict = "" if event.ok else f"{one_line(event.code or 'failed')}: "
             return wrapped(verdict + _shortened(event.output), look, indent=4)
+        case events.CodeExecution():
+            return _program(event, look)
         case events.TurnOutcome():
             said = f"  turn {event.turns}: {one_line(event.outcome)}"
             return [look.paint(said + (f" ({one_line(event.error_type)})" if event.error_type else ""), "dim")]
@@ -176,6 +189,20 @@ def tell(event: events.Event, look: Look) -> list[str]:
             return []
         case _:
             assert_never(event)
+
+
+def _program(event: events.CodeExecution, look: Look) -> list[str]:
+    end = "ran" if event.ok else "failed"
+    more = [
+        word for word, true in (("its ending stands", event.finished), ("its ending is revoked", event.revoked)) if true
+    ]
+    if event.superseded:
+        more.append(f"{event.superseded} endings superseded")
+    more_said = ", ".join(more)
+    head = f"  program {end} in {event.duration_ms} ms{f' ({more_said})' if more else ''}"
+    printed = wrapped(_shortened("\n".join(event.logs)), look, indent=4) if event.logs else []
+    error = wrapped(_shortened(event.error), look, indent=4) if event.error else []
+    return [look.paint(head, "dim"), *printed, *error]
 
 
 def _last_words(event: events.AgentState, look: Look) -> list[str]:

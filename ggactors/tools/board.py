@@ -33,10 +33,11 @@ from ggactors.protocol.board import (
 from ggactors.protocol.values import Code, IssueState, Refused, Scope
 from ggactors.rules.boardevents import board_dict, issue_dict
 from ggactors.tools.operation import Operation, Param, Shape
+from ggactors.tools.results import BOARD, ID, ISSUE, WAITING
 from ggactors.tools.roster import ids, listed
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Mapping
 
     from ggactors.protocol.crew import BoardGrant, Crew, Profile
     from ggactors.protocol.model import ToolCall
@@ -49,7 +50,12 @@ WAIT_FOR_ISSUE = Operation(
         "Wait until an issue is done or failed; you are told which. You are suspended meanwhile, which costs nothing. Other "
         "calls of the same reply run first; several waits in one reply end together."
     ),
+    program_doc=(
+        "Wait until an issue is done or failed. The program runs on; once it has ended you are suspended, which costs nothing, "
+        "and a notice in your next turn tells you how each issue you wait for came out."
+    ),
     params=(Param(name="issue_id", doc="The issue to wait for."),),
+    result=WAITING,
     capability=CAPABILITY,
     always=True,
 )
@@ -61,6 +67,7 @@ SET_ISSUE_BLOCKED_BY = Operation(
         Param(name="issue_id", doc="The issue."),
         Param(name="blocked_by", doc="The ids of every issue it waits for from now on.", shape=Shape.TEXTS),
     ),
+    result=ISSUE,
     capability=CAPABILITY,
     always=True,
 )
@@ -72,6 +79,7 @@ READ_BOARD = Operation(
         Param(name="epic_id", doc="Only this epic.", required=False),
         Param(name="issue_id", doc="Only this issue.", required=False),
     ),
+    result=BOARD,
     capability=CAPABILITY,
     always=True,
 )
@@ -84,6 +92,7 @@ CREATE_EPIC = Operation(
         Param(name="title", doc="What the epic is about, in a few words."),
         Param(name="description", doc="More about it.", required=False, blank=True),
     ),
+    result=ID,
     capability=CAPABILITY,
 )
 UPDATE_ISSUE = Operation(
@@ -96,16 +105,21 @@ UPDATE_ISSUE = Operation(
     params=(
         Param(name="issue_id", doc="The issue."),
         Param(name="title", doc="A new title.", required=False),
-        Param(name="description", doc="A new description; empty clears it.", required=False, blank=True),
+        Param(name="description", doc="A new description; empty clears it.", required=False, blank=True, clears=True),
         Param(name="in_scope", doc="What belongs to the work.", required=False, blank=True),
         Param(name="out_of_scope", doc="What does not.", required=False, blank=True),
         Param(name="completion_criteria", doc="How it is judged done.", required=False, blank=True),
         Param(
-            name="epic_id", doc="The epic to move it to; empty takes it out of its epic.", required=False, blank=True
+            name="epic_id",
+            doc="The epic to move it to; empty takes it out of its epic.",
+            required=False,
+            blank=True,
+            clears=True,
         ),
         Param(name="status", doc="`open` revives it.", required=False, choices=("open",)),
     ),
     one_of=("title", "description", "in_scope", "out_of_scope", "completion_criteria", "epic_id", "status"),
+    result=ISSUE,
     capability=CAPABILITY,
 )
 REMOVE_EPIC = Operation(
@@ -113,6 +127,7 @@ REMOVE_EPIC = Operation(
     tool="remove_epic",
     doc="Remove an epic. Its issues stay, under no epic, and keep their ids.",
     params=(Param(name="epic_id", doc="The epic."),),
+    result=ID,
     capability=CAPABILITY,
 )
 REMOVE_ISSUE = Operation(
@@ -120,6 +135,7 @@ REMOVE_ISSUE = Operation(
     tool="remove_issue",
     doc="Remove an issue nobody works on. It blocks nothing any more.",
     params=(Param(name="issue_id", doc="The issue."),),
+    result=ID,
     capability=CAPABILITY,
 )
 ALWAYS = (WAIT_FOR_ISSUE, SET_ISSUE_BLOCKED_BY, READ_BOARD)
@@ -180,6 +196,7 @@ def create_issue(profile: Profile, crew: Crew) -> Operation:
                 default=(),
             ),
         ),
+        result=ID,
         capability=CAPABILITY,
     )
 
@@ -195,9 +212,21 @@ def operations_of(profile: Profile, crew: Crew) -> tuple[Operation, ...]:
     return (*filing, *update, SET_ISSUE_BLOCKED_BY, *removing, WAIT_FOR_ISSUE, READ_BOARD)
 
 
+def every_operation(profile: Profile, crew: Crew) -> tuple[Operation, ...]:
+    """List every board operation there is, in the contract's order, as this profile would see it."""
+    filing = (CREATE_EPIC, create_issue(profile, crew), UPDATE_ISSUE, SET_ISSUE_BLOCKED_BY)
+    return (*filing, REMOVE_EPIC, REMOVE_ISSUE, WAIT_FOR_ISSUE, READ_BOARD)
+
+
 def parse_wait(call: ToolCall) -> str | Refused:
     """Read the issue a ``wait_for_issue`` call names."""
     checked = WAIT_FOR_ISSUE.check(call.args)
+    return checked if isinstance(checked, Refused) else str(checked["issue_id"])
+
+
+def parse_program_wait(args: Mapping[str, Any]) -> str | Refused:
+    """Read the issue a program's ``gg.board.wait_for_issue`` names."""
+    checked = WAIT_FOR_ISSUE.check(args, program=True)
     return checked if isinstance(checked, Refused) else str(checked["issue_id"])
 
 

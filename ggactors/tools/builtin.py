@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ggactors.tools.operation import Operation, Param, Shape
+from ggactors.tools.results import BYTES, COMMAND, EDITED, ENTRIES, MATCHES, TEXT
 
 READ_FILE = Operation(
     id="files.read_file",
@@ -10,6 +11,10 @@ READ_FILE = Operation(
     doc=(
         "Read a text file. Without offset and limit all of it, up to 256 KiB; a longer one ends with a line that says how "
         "to go on. Binary files are described. Paths are relative to your root and may not leave it."
+    ),
+    program_doc=(
+        "Read a text file, or lines of it. What is more than 256 KiB must be read in parts; binary files are refused. Paths "
+        "are relative to your root and may not leave it."
     ),
     params=(
         Param(name="path", doc="The file.", shape=Shape.PATH),
@@ -19,6 +24,7 @@ READ_FILE = Operation(
         Param(name="limit", doc="How many lines to read.", shape=Shape.INTEGER, required=False, least=1),
     ),
     capability="files",
+    result=TEXT,
     touches_tree=True,
 )
 WRITE_FILE = Operation(
@@ -30,6 +36,7 @@ WRITE_FILE = Operation(
         Param(name="contents", doc="Everything the file is to hold.", blank=True, nul=True),
     ),
     capability="files",
+    result=BYTES,
     touches_tree=True,
 )
 EDIT_FILE = Operation(
@@ -46,6 +53,7 @@ EDIT_FILE = Operation(
         Param(name="all", doc="Replace every occurrence.", shape=Shape.FLAG, required=False, default=False),
     ),
     capability="files",
+    result=EDITED,
     touches_tree=True,
 )
 LIST_DIR = Operation(
@@ -54,6 +62,7 @@ LIST_DIR = Operation(
     doc="List a directory: each entry's name and kind (file, directory, link, other).",
     params=(Param(name="path", doc="The directory.", shape=Shape.PATH, required=False, default="."),),
     capability="files",
+    result=ENTRIES,
     touches_tree=True,
 )
 SEARCH_FILES = Operation(
@@ -73,6 +82,7 @@ SEARCH_FILES = Operation(
         ),
     ),
     capability="files",
+    result=MATCHES,
     touches_tree=True,
 )
 SHELL = Operation(
@@ -97,6 +107,7 @@ SHELL = Operation(
         ),
     ),
     capability="shell",
+    result=COMMAND,
     touches_tree=True,
 )
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 from ggactors.protocol.crew import SUBAGENTS
 from ggactors.protocol.values import Refused, Scope
 from ggactors.tools.operation import Operation, Param, Shape
+from ggactors.tools.results import AWAITED, ID
 from ggactors.tools.roster import ids, listed
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ggactors.ports import Delegation
     from ggactors.protocol.crew import Crew, Profile
     from ggactors.protocol.model import ToolCall
@@ -26,6 +29,11 @@ WAIT_FOR_SUBAGENTS = Operation(
         "`completed` means that it says its work is done. You are suspended meanwhile, which costs nothing. Other calls of "
         "the same reply run first."
     ),
+    program_doc=(
+        "Wait until subagents of yours have ended. The program runs on; once it has ended you are suspended, which costs "
+        "nothing, and a notice in your next turn gives each one's `status` and summary. Only `completed` means that it says "
+        "its work is done."
+    ),
     params=(
         Param(
             name="agents",
@@ -35,6 +43,7 @@ WAIT_FOR_SUBAGENTS = Operation(
             items=1,
         ),
     ),
+    result=AWAITED,
     capability=SUBAGENTS,
 )
 SEND_MESSAGE = Operation(
@@ -66,6 +75,7 @@ def spawn_subagent(profile: Profile, crew: Crew) -> Operation:
             Param(name="agent", doc="The id of the agent profile it runs under.", choices=ids(entries)),
             Param(name="prompt", doc="What it is to do and what to report. It must stand on its own."),
         ),
+        result=ID,
         capability=SUBAGENTS,
     )
 
@@ -79,9 +89,22 @@ def operations_of(profile: Profile, crew: Crew) -> tuple[Operation, ...]:
     return (spawn_subagent(profile, crew), WAIT_FOR_SUBAGENTS, SEND_MESSAGE)
 
 
+def every_operation(profile: Profile, crew: Crew) -> tuple[Operation, ...]:
+    """List every delegation operation there is, as this profile would see it."""
+    return (spawn_subagent(profile, crew), WAIT_FOR_SUBAGENTS, SEND_MESSAGE)
+
+
 def parse_subagent_wait(call: ToolCall) -> tuple[str, ...] | Refused | None:
     """Read the subagents a ``wait_for_subagents`` call names, each once; None is all of the caller's."""
-    checked = WAIT_FOR_SUBAGENTS.check(call.args)
+    return _named(WAIT_FOR_SUBAGENTS.check(call.args))
+
+
+def parse_program_subagent_wait(args: Mapping[str, Any]) -> tuple[str, ...] | Refused | None:
+    """Read the subagents a program's ``gg.delegation.wait_for_subagents`` names, each once; None is all of the caller's."""
+    return _named(WAIT_FOR_SUBAGENTS.check(args, program=True))
+
+
+def _named(checked: dict[str, Any] | Refused) -> tuple[str, ...] | Refused | None:
     if isinstance(checked, Refused):
         return checked
     named: tuple[str, ...] | None = checked["agents"]

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from ggactors.protocol.agent import Approved, ChangesRequested, Ending, Finished
 from ggactors.protocol.values import Code, Refused, Role
-from ggactors.tools.operation import Operation, Param, Shape
+from ggactors.tools.operation import Operation, Param, Shape, loosened
 
 if TYPE_CHECKING:
     from ggactors.protocol.model import ToolCall, ToolSpec
+    from ggactors.protocol.program import OperationSpec
 
 FINISH = Operation(
     id="session.finish",
@@ -54,6 +55,12 @@ def endings_of(role: Role) -> tuple[Operation, ...]:
 def specs_of(role: Role) -> tuple[ToolSpec, ...]:
     """Describe a role's endings as tools."""
     return tuple(operation.spec for operation in endings_of(role))
+
+
+def programs_of(role: Role) -> tuple[OperationSpec, ...]:
+    """Describe all three endings as programs see them (E4). Of another role's no shape is asked: its role is what is wrong."""
+    own = endings_of(role)
+    return tuple(one.program_spec if one in own else loosened(one.program_spec) for one in ENDINGS)
 
 
 def is_ending(tool: str) -> bool:

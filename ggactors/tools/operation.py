@@ -1,8 +1,9 @@
 """One declaration per operation: what it is called, what it takes, who is offered it.
 
 Law: the tool schema a model is shown and the check its arguments pass are both read off the same declaration, so they
-cannot disagree; the program SDK and its documentation are to be read off it too. Two leniencies exist, and no others: an
+cannot disagree; the program SDK and its documentation are read off it too. Two leniencies exist, and no others: an
 optional argument sent as null counts as left out, and a whole number written as a decimal (``10.0``) counts as an integer.
+In programs null is told from left out where the argument can be cleared.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any, assert_never
 
-from attrs import Factory, field, frozen
+from attrs import Factory, evolve, field, frozen
 
 from ggactors.protocol.model import ToolSpec
+from ggactors.protocol.program import OperationSpec, ParamSpec, ResultSpec, ValueType
 from ggactors.protocol.values import Code, Refused
 
 _LARGEST = 2**53
@@ -40,6 +42,16 @@ _JSON_TYPE = {
 }
 
 
+_VALUE_TYPE = {
+    Shape.TEXT: ValueType.TEXT,
+    Shape.PATH: ValueType.TEXT,
+    Shape.INTEGER: ValueType.INTEGER,
+    Shape.NUMBER: ValueType.NUMBER,
+    Shape.FLAG: ValueType.FLAG,
+    Shape.TEXTS: ValueType.TEXTS,
+}
+
+
 def camel(name: str) -> str:
     """Spell a snake_case name the way tool calls do."""
     head, *rest = name.split("_")
@@ -52,6 +64,7 @@ class Param:
 
     ``choices`` closes a text (or the items of a list) to these values; ``blank`` allows an empty or blank text (or item);
     ``nul`` allows NUL characters; ``least`` is the smallest number, exclusive when ``above``; ``items`` the fewest items.
+    ``clears``: in programs null takes away what is there, as an empty text does in tool calls.
     """
 
     name: str
@@ -66,6 +79,7 @@ class Param:
     most: float | None = None
     above: bool = False
     items: int = 0
+    clears: bool = False
     sent_as: str = field(init=False, default=Factory(lambda self: camel(self.name), takes_self=True))
     """The name a tool call uses."""
 
@@ -85,6 +99,18 @@ class Param:
         if self.default not in (None, ()):
             schema["default"] = self.default
         return schema
+
+    def program_spec(self) -> ParamSpec:
+        """Describe the argument as programs see it."""
+        return ParamSpec(
+            name=self.name,
+            type=_VALUE_TYPE[self.shape],
+            doc=self.doc,
+            required=self.required,
+            default=list(self.default) if isinstance(self.default, tuple) else self.default,
+            choices=self.choices,
+            clears=self.clears,
+        )
 
     def expected(self) -> str:
         """Say in a few words what to send."""
@@ -173,7 +199,8 @@ class Operation:
     """Something an agent can do. ``id`` is ``module.function``; ``tool`` the name of its tool.
 
     ``capability`` offers it; ``always`` keeps it from any allowlist (Q6); ``touches_tree`` marks what reads or writes the
-    agent's working tree (M6); ``one_of`` names arguments of which at least one must be sent.
+    agent's working tree (M6); ``one_of`` names arguments of which at least one must be sent. ``result`` is what programs get.
+    ``program_doc`` replaces the documentation where programs have another way of doing it.
     """
 
     id: str
@@ -184,40 +211,63 @@ class Operation:
     always: bool = False
     touches_tree: bool = False
     one_of: tuple[str, ...] = ()
+    result: ResultSpec = field(factory=ResultSpec)
+    program_doc: str | None = None
     spec: ToolSpec = field(init=False, repr=False, eq=False, default=Factory(_spec, takes_self=True))
     """The operation as a tool; made once, since every agent is offered it."""
 
-    def check(self, args: object) -> dict[str, Any] | Refused:
-        """Check what a model sent: the arguments by their snake_case names, defaults filled in, or one refusal of all faults."""
+    @property
+    def program_spec(self) -> OperationSpec:
+        """The operation as programs see it: ``gg.<module>.<function>``."""
+        module, _, function = self.id.partition(".")
+        return OperationSpec(
+            module=module,
+            function=function,
+            doc=self.program_doc or self.doc,
+            params=tuple(param.program_spec() for param in self.params),
+            result=self.result,
+        )
+
+    def check(self, args: object, *, program: bool = False) -> dict[str, Any] | Refused:
+        """Check what a model sent: the arguments by their snake_case names, defaults filled in, or one refusal of all faults.
+
+        ``program``: a program sent it, whose arguments are spelled in snake_case already.
+        """
         if not isinstance(args, Mapping):
             return self._refuse([f"the arguments must be one object, not {_kind(args)}"])
-        known = self.spec.schema["properties"]
-        faults = [self._unknown(str(name)) for name in args if name not in known]
+        spelled = {param.name: param.name if program else param.sent_as for param in self.params}
+        known = list(spelled.values())
+        faults = [self._unknown(str(name), known) for name in args if name not in known]
         checked: dict[str, Any] = {}
         for param in self.params:
-            sent = args.get(param.sent_as)
-            if sent is None and (not param.required or param.sent_as not in args):
-                checked[param.name] = param.default
+            name = spelled[param.name]
+            sent = args.get(name)
+            if sent is None and (not param.required or name not in args):
+                checked[param.name] = "" if program and param.clears and name in args else param.default
                 if param.required:
-                    faults.append(f"`{param.sent_as}` is missing: send {param.expected()}: {_first_words(param.doc)}")
+                    faults.append(f"`{name}` is missing: send {param.expected()}: {_first_words(param.doc)}")
                 continue
             checked[param.name], fault = param.read(sent)
             if fault is not None:
-                faults.append(f"`{param.sent_as}` {fault}")
+                faults.append(f"`{name}` {fault}")
         if not faults and self.one_of and all(checked[name] is None for name in self.one_of):
-            faults.append(f"send at least one of {', '.join(f'`{camel(name)}`' for name in self.one_of)}")
+            faults.append(f"send at least one of {', '.join(f'`{spelled[name]}`' for name in self.one_of)}")
         return self._refuse(faults) if faults else checked
 
-    def _unknown(self, name: str) -> str:
+    def _unknown(self, name: str, known: list[str]) -> str:
         for param in self.params:
             if name == param.name:
                 return f"`{name}` is spelled `{param.sent_as}` in tool calls"
-        known = [param.sent_as for param in self.params]
         takes = f"it takes {', '.join(f'`{one}`' for one in known)}" if known else "it takes none"
         return f"there is no argument {_shown(name)}{_did_you_mean(name, known) or f'; {takes}'}"
 
     def _refuse(self, faults: list[str]) -> Refused:
         return Refused(code=Code.INVALID_ARGUMENT, message=f"{self.tool}: {'; '.join(faults)}.")
+
+
+def loosened(spec: OperationSpec) -> OperationSpec:
+    """Describe an operation without asking for its arguments, so that a call without them arrives and can be refused for more."""
+    return evolve(spec, params=tuple(evolve(param, required=False) for param in spec.params))
 
 
 def _kind(value: object) -> str:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ggactors.protocol.crew import PROJECT_MANAGEMENT, SUBAGENTS
+from ggactors.protocol.crew import PROJECT_MANAGEMENT, SUBAGENTS, SUBMIT_PROGRAM
 from ggactors.protocol.model import ToolResult, ToolSpec
+from ggactors.protocol.program import Returned
 from ggactors.protocol.values import Code, Problem, Refused
 from ggactors.tools.board import BOARD_TOOLS, WAIT_FOR_ISSUE, BoardDesk, operations_of
 from ggactors.tools.builtin import FILES, SHELL, WORKBENCH
@@ -19,20 +20,20 @@ from ggactors.tools.delegation import operations_of as delegation_operations
 from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
 from ggactors.tools.render import MOST, bound, json_text, workbench_text
+from ggactors.tools.results import snake, workbench_value
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ggactors.ports import Delegation, OwnTool, Workbench
     from ggactors.protocol.board import BoardAnswer, BoardLetter
     from ggactors.protocol.crew import Crew, Profile
     from ggactors.protocol.model import ToolCall
+    from ggactors.protocol.program import ProgramAnswer
     from ggactors.protocol.workbench import WorkbenchAnswer
     from ggactors.tools.operation import Operation
 
-LATER = ("submit_program",)
-"""Names of the contract that a later version brings; nobody else's tool may take them."""
-BUILT_IN = frozenset({*(operation.tool for operation in WORKBENCH), *BOARD_TOOLS, *DELEGATION_TOOLS, *LATER})
+BUILT_IN = frozenset({*(operation.tool for operation in WORKBENCH), *BOARD_TOOLS, *DELEGATION_TOOLS, SUBMIT_PROGRAM})
 """The names of every tool of the contract, endings excepted."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -85,8 +86,8 @@ def build_toolbox(
         operations += operations_of(profile, crew)
     if delegation is not None:
         operations += delegation_operations(profile, crew)
+    offered = [one for one in operations if one.always or profile.grants(one.tool, one.id)]
     allowed = profile.tools
-    offered = [one for one in operations if allowed is None or one.always or one.tool in allowed]
     own = [tool for tool in extra if allowed is None or tool.name in allowed]
     desk = BoardDesk(agent=agent, profile=profile.id, ask=ask_board) if ask_board is not None else None
     return AgentToolbox(
@@ -95,7 +96,7 @@ def build_toolbox(
 
 
 class AgentToolbox:
-    """One agent's toolbox; obeys ``ports.Toolbox``."""
+    """One agent's toolbox; obeys ``ports.Toolbox``, and ``ports.Operations`` for agents that answer with programs."""
 
     def __init__(
         self,
@@ -108,6 +109,8 @@ class AgentToolbox:
         mask: Mask,
     ) -> None:
         self._operations = {operation.tool: operation for operation in operations}
+        self._by_id = {operation.id: operation for operation in operations}
+        self.operations = tuple(operation.program_spec for operation in operations)
         self._own = {tool.name: tool for tool in own}
         self._workbench = workbench
         self._desk = desk
@@ -119,8 +122,8 @@ class AgentToolbox:
         )
 
     def touches_tree(self, tool: str) -> bool:
-        """Tell whether a tool reads or writes the agent's working tree (M6)."""
-        operation = self._operations.get(tool)
+        """Tell whether a tool, or an operation by its id, reads or writes the agent's working tree (M6)."""
+        operation = self._operations.get(tool) or self._by_id.get(tool)
         return (
             operation.touches_tree
             if operation is not None
@@ -139,6 +142,38 @@ class AgentToolbox:
         else:
             answer = self._not_offered(call.tool)
         return self._result(call, answer)
+
+    async def serve(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Carry out one call of a program, by the operation's id and snake_case arguments. Cancelled: no process of it is left."""
+        found = self._by_id.get(operation)
+        if found is None:
+            return Refused(code=Code.UNAVAILABLE, message=f"you do not have {_quoted(operation)}.")
+        checked = found.check(args, program=True)
+        answer = checked if isinstance(checked, Refused) else await self._serve(found, checked)
+        if isinstance(answer, Refused):
+            return Refused(code=answer.code, message=self._mask.text(answer.message))
+        return Returned(value=answer)
+
+    def take_notes(self) -> tuple[str, ...]:
+        """Have nothing to add: hooks stand around this box."""
+        return ()
+
+    async def _serve(self, operation: Operation, args: dict[str, Any]) -> Any | Refused:
+        if operation in (WAIT_FOR_ISSUE, WAIT_FOR_SUBAGENTS):
+            return Refused(
+                code=Code.UNAVAILABLE, message=f"`{operation.tool}` can only be called by an agent's program."
+            )
+        if operation.capability == PROJECT_MANAGEMENT:
+            assert self._desk is not None
+            answer = await self._desk.call(operation.tool, args)
+            return answer if isinstance(answer, Refused) else snake(self._mask.value(answer))
+        if operation.capability == SUBAGENTS:
+            assert self._delegation is not None
+            told = delegate(self._delegation, operation.tool, args)
+            return told if isinstance(told, Refused) or "id" in told else None
+        assert self._workbench is not None
+        done = await _work(self._workbench, operation.tool, args)
+        return done if isinstance(done, Refused) else workbench_value(done, args, self._mask)
 
     async def close(self) -> None:
         """Leave no process and no temporary file behind."""

@@ -156,7 +156,7 @@ MISTAKES = [
     ("agents.coder.tools[0]=memories.search", "agents[1].tools[0]", "belongs under operations"),
     ("agents.coder.tools[0]=teleport", "agents[1].tools[0]", "known tools"),
     ("agents.coder.tools[0]=shell", "agents[1].tools[1]", "listed twice"),
-    ('agents.coder.operations=["files.read_file"]', "agents[1].operations", "'operations' is not in this version"),
+    ('agents.coder.operations=["files.read_file"]', "agents[1].operations", "this one calls tools"),
     # hooks
     (
         'agents.critic.hooks=[{"event":"pre-compact","action":{"type":"built-in","script":"trace"}}]',

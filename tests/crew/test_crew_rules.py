@@ -263,20 +263,36 @@ def test_every_tool_of_the_contract_may_stand_in_an_allowlist():
     assert check_document(document) == []
 
 
-def test_operations_are_checked_for_shape_before_they_are_refused():
-    def paths(operations):
+CODE = {"id": "responses-as-code", "params": {"language": "python"}}
+
+
+def test_operations_are_the_allowlist_of_code_mode_and_of_no_tool_calling_agent():
+    def paths(operations, *, code, **more):
         document = valid()
-        document["agents"][1]["operations"] = operations
+        document["agents"][1].pop("tools", None)
+        document["agents"][1] |= {"operations": operations, **more}
+        if code:
+            document["agents"][1]["capabilities"].append(CODE)
         return [problem.path for problem in check_document(document)]
 
-    assert paths(list(OPERATIONS)) == ["agents[1].operations"]
-    assert paths(["tasks.anything"]) == ["agents[1].operations"]
-    assert paths(["read_file"]) == ["agents[1].operations[0]", "agents[1].operations"]
-    assert paths(["files.readfile", 5]) == [
-        "agents[1].operations[0]",
-        "agents[1].operations[1]",
-        "agents[1].operations",
+    assert paths(list(OPERATIONS), code=True) == []
+    assert paths(["tasks.anything"], code=True) == []
+    assert paths(["read_file"], code=True) == ["agents[1].operations[0]"]
+    assert paths(["files.readfile", 5], code=True) == ["agents[1].operations[0]", "agents[1].operations[1]"]
+    assert paths(["files.read_file"], code=False) == ["agents[1].operations"]
+    assert paths(["files.read_file"], code=True, tools=["read_file"]) == ["agents[1].tools"]
+
+
+def test_a_code_profile_that_may_not_file_issues_needs_nobody_to_do_them_F1():
+    document = valid()
+    document["agents"][0]["capabilities"].append(CODE)
+    document["agents"][0] |= {"operations": ["board.create_epic"], "roster": []}
+    document["agents"][0]["capabilities"] = [
+        one for one in document["agents"][0]["capabilities"] if one["id"] != "subagents"
     ]
+    assert check_document(document) == []
+    document["agents"][0]["operations"].append("board.create_issue")
+    assert [problem.path for problem in check_document(document)] == ["agents[0].roster"]
 
 
 @pytest.mark.parametrize(
@@ -360,16 +376,22 @@ def test_stuck_detection_is_checked_for_shape_before_it_is_refused(level):
     assert {p.path for p in problems} == {at, f"{at}.enabled", f"{at}.repeatThreshold", f"{at}.nudges"}
 
 
-def test_code_mode_is_checked_for_shape_before_it_is_refused():
+def test_code_mode_is_checked_and_frozen_X1_X4():
     change = 'agents.critic.capabilities[0]={"id":"responses-as-code","params":%s}'
     at = "agents[2].capabilities[0]"
-    assert [p.path for p in problems_of(change % '{"language":"python","timeoutSecs":30,"maxMemoryBytes":5e8}')] == [
-        f"{at}.id"
-    ]
+    written = '{"language":"python","timeoutSecs":2.5,"maxMemoryBytes":5e8}'
+    assert problems_of(change % written) == []
+    critic = reading_of(changed(change % written), folder=".").crew.profile("critic")
+    assert (critic.code.language, critic.code.limits.timeout_secs, critic.code.limits.max_memory_bytes) == (
+        "python",
+        2.5,
+        500_000_000,
+    )
     wrong = problems_of(change % '{"timeoutSecs":0,"maxMemoryBytes":0.5}')
-    assert {p.path for p in wrong} == {
-        f"{at}.{key}" for key in ("id", "params.language", "params.timeoutSecs", "params.maxMemoryBytes")
-    }
+    assert {p.path for p in wrong} == {f"{at}.params.{key}" for key in ("language", "timeoutSecs", "maxMemoryBytes")}
+    assert [p.path for p in problems_of(change % '{"language":"python","maxMemoryBytes":1048576}')] == [
+        f"{at}.params.maxMemoryBytes"
+    ]
     off = 'agents.critic.capabilities[0]={"id":"responses-as-code","enabled":false,"params":{"language":"cobol"}}'
     assert [p.path for p in problems_of(off)] == [f"{at}.params.language"]
 

@@ -23,6 +23,7 @@ PUBLISHED = {
     "assistant_message": "text",
     "tool_call": "callId tool args",
     "tool_result": "callId ok code output",
+    "code_execution": "ok error finished revoked superseded logs durationMs",
     "turn_outcome": "outcome errorType consecutiveErrors turns",
     "usage": "profile model input cachedInput output reasoning cost",
     "hook": "event name outcome reason exitCode durationMs",

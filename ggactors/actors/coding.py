@@ -1,0 +1,284 @@
+"""One reply of an agent that answers with programs: each submission run in order, its calls served across the membrane (X1-X7).
+
+Law: an ending is a flag that the end of its program confirms: what throws or hits a ceiling revokes it (E8). Waits are registered
+by a program and waited for between turns. The model reads what programs opened as views, and errors; never what they printed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, assert_never
+
+from attrs import define, field, frozen
+
+from ggactors.actors.stations import SessionEnd
+from ggactors.actors.waiting import Waiting
+from ggactors.protocol.board import WaitBegan, WaitSettled
+from ggactors.protocol.crew import SUBMIT_PROGRAM
+from ggactors.protocol.events import AssistantMessage, CodeExecution, ToolAnswered, ToolCalled
+from ggactors.protocol.model import ToolCall, ToolResult
+from ggactors.protocol.program import ProgramKind, Returned
+from ggactors.protocol.values import Code, Refused, Status
+from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, nothing_shown
+from ggactors.rules.endings import summary_of
+from ggactors.rules.programs import error_type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from ggactors.actors.agent import AgentActor
+    from ggactors.actors.desk import Desk
+    from ggactors.ports import Operations, ProgramRunner, Views
+    from ggactors.protocol.agent import Ending
+    from ggactors.protocol.model import ModelReply, ToolSpec
+    from ggactors.protocol.program import Language, ProgramAnswer, ProgramResult
+
+NO_PROGRAM = "missing_completion_no_program"
+_WAIT = "board.wait_for_issue"
+_WAIT_CHILDREN = "delegation.wait_for_subagents"
+
+
+class SandboxFault(Exception):  # noqa: N818
+    """The sandbox itself failed under a program: a defect of the runtime, never the model's doing (X5)."""
+
+
+@frozen(kw_only=True)
+class Coding:
+    """What an agent needs to answer with programs. ``spec`` is the call that submits one; ``granted`` are the ids it may call.
+
+    ``parse_wait`` and ``parse_children`` read the arguments of the two waits, which are the agent's own.
+    """
+
+    language: Language
+    spec: ToolSpec
+    granted: tuple[str, ...]
+    runner: ProgramRunner
+    operations: Operations
+    views: Views
+    parse_wait: Callable[[Mapping[str, Any]], str | Refused]
+    parse_children: Callable[[Mapping[str, Any]], tuple[str, ...] | Refused | None]
+
+
+@define(kw_only=True)
+class CodeTurn:
+    """The carrying out of one reply."""
+
+    agent: AgentActor
+    desk: Desk
+    coding: Coding
+    reply: ModelReply
+    error_type: str | None = None
+    """The type of its first failure (C1), or None."""
+    _answers: list[ToolResult] = field(factory=list)
+    _notices: list[str] = field(factory=list)
+    _guides: list[str] = field(factory=list)
+    _errors: list[str] = field(factory=list)
+    _declared: list[tuple[ToolCall, Ending]] = field(factory=list)
+    _issues: list[str] = field(factory=list)
+    _settled: dict[str, WaitSettled | Refused] = field(factory=dict)
+    _children: dict[str, None] = field(factory=dict)
+    _waiting: Waiting = field(init=False)
+    _calls: int = 0
+
+    def __attrs_post_init__(self) -> None:
+        """Say what the model said; it is never compiled (E2)."""
+        self._waiting = Waiting(agent=self.agent, desk=self.desk)
+        if self.reply.text:
+            self.desk.emit(AssistantMessage(agent=self.agent.id, text=self.reply.text))
+
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """Return the acknowledgements of the reply's calls, in their order."""
+        return tuple(self._answers)
+
+    def take_texts(self) -> tuple[str, ...]:
+        """Take what the model reads before its next turn: what was opened, then notices, then errors."""
+        texts = (*self.coding.views.take_opened(), *self._guides, *self._notices, *self._errors)
+        return texts or (nothing_shown(),)
+
+    async def carry_out(self) -> SessionEnd | None:
+        """Run every submission in order, also after a failed one; an ending that stands stops the sequence (X6).
+
+        A stop while it waits raises WindDown.
+        """
+        programs = [program for call in self.reply.calls if (program := self._acknowledge(call)) is not None]
+        if not programs:
+            self.error_type = NO_PROGRAM
+            self._notices.append(no_program_feedback(self.agent.order.role, self.coding.language))
+            return None
+        for program in programs:
+            end = await self._run(program)
+            if end is not None:
+                return end
+        if len(programs) > 1:
+            self._notice(f"{len(programs)} programs ran, in the order they were submitted; errors follow that order.")
+        await self._wait()
+        return None
+
+    def _acknowledge(self, call: ToolCall) -> str | None:
+        """Answer a call before anything runs; give the program it submits, or None."""
+        program = call.args.get("program")
+        code: Code | None = None
+        output = "ok"
+        if call.tool != SUBMIT_PROGRAM:
+            code, output = Code.UNAVAILABLE, f"you work by programs: call `{SUBMIT_PROGRAM}` with one"
+        elif not isinstance(program, str):
+            code, output = Code.INVALID_ARGUMENT, f"{SUBMIT_PROGRAM}: send the whole program as the string `program`"
+        self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=call.tool, args=call.args))
+        self._answers.append(ToolResult(call_id=call.id, tool=call.tool, ok=code is None, code=code, output=output))
+        self.desk.emit(
+            ToolAnswered(agent=self.agent.id, call_id=call.id, ok=code is None, code=code, output=output),
+        )
+        return program if code is None else None
+
+    def _notice(self, text: str) -> None:
+        self._notices.append(heading("Notice", text))
+
+    # ------------------------------------------------------------ one program
+
+    async def _run(self, program: str) -> SessionEnd | None:
+        """Run one program, tell the operator of it, and give the session's end if its ending stands."""
+        self._declared.clear()
+        result = await self.coding.runner.run(program, self._serve)
+        for note in self.coding.operations.take_notes():
+            self._notice(note)
+        declared = self._declared[-1] if self._declared else None
+        if result.kind is not ProgramKind.OK:
+            self._tell(result, finished=False, revoked=declared is not None)
+            if result.kind is ProgramKind.FAULT:
+                raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
+            self._failed(result)
+            return None
+        if declared is None:
+            self._tell(result, finished=False, revoked=False)
+            return None
+        call, ending = declared
+        summary = summary_of(ending)
+        held = self.agent.gate.children_left() or await self.agent.gate.admit(ending, summary, call)
+        self._tell(result, finished=held is None, revoked=False)
+        if held is not None:
+            self._notice(gate_blocked(held))
+            return None
+        return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+
+    def _failed(self, result: ProgramResult) -> None:
+        """Give the model the error alone, and the turn its first failure's type (C1, E8)."""
+        title = "Compiler error" if result.kind is ProgramKind.COMPILE_ERROR else "Runtime error"
+        self._errors.append(heading(title, result.error))
+        if self.error_type is None:
+            self.error_type = error_type_of(result)
+
+    def _tell(self, result: ProgramResult, *, finished: bool, revoked: bool) -> None:
+        dropped = (f"[{result.logs_dropped} lines before these are not kept]",) if result.logs_dropped else ()
+        self.desk.emit(
+            CodeExecution(
+                agent=self.agent.id,
+                ok=result.kind is ProgramKind.OK,
+                error=result.error or None,
+                finished=finished,
+                revoked=revoked,
+                superseded=max(len(self._declared) - 1, 0),
+                logs=(*dropped, *result.logs),
+                duration_ms=round(result.duration_ms),
+            )
+        )
+
+    # ------------------------------------------------------------ the membrane
+
+    async def _serve(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Serve one call of a program, told to the stream like a tool call."""
+        self._calls += 1
+        call = ToolCall(id=f"program-{self.agent.tally.turns + 1}-{self._calls}", tool=operation, args=dict(args))
+        self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=operation, args=call.args))
+        answer = await self._answer(operation, call)
+        code: str | None = None
+        match answer:
+            case Refused(code=refused, message=output):
+                code = refused
+            case Returned(value=value):
+                output = value if isinstance(value, str) else json.dumps(value)
+            case _ as never:
+                assert_never(never)
+        self.desk.emit(
+            ToolAnswered(agent=self.agent.id, call_id=call.id, ok=code is None, code=code, output=output),
+        )
+        return answer
+
+    async def _answer(self, operation: str, call: ToolCall) -> ProgramAnswer:
+        module, _, function = operation.partition(".")
+        if module == "session":
+            return self._declare(ToolCall(id=call.id, tool=function, args=call.args))
+        if module in ("views", "docs"):
+            return await self.coding.views.serve(operation, call.args, self._operate)
+        if operation in (_WAIT, _WAIT_CHILDREN) and operation in self.coding.granted:
+            return await self._register(operation, call.args)
+        return await self._operate(operation, call.args)
+
+    def _declare(self, call: ToolCall) -> ProgramAnswer:
+        """Set the flag of an ending; its role is checked first, its shape second (E4, E8)."""
+        match self.agent.endings.declare(call):
+            case Refused() as refused:
+                return refused
+            case ending:
+                self._declared.append((call, ending))
+                return Returned()
+
+    async def _operate(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Serve an operation of the agent's capabilities, sharing the tree with merges while it runs (M6)."""
+        agent, operations = self.agent, self.coding.operations
+        tool = "shell" if operation == "shell.run" else operation.partition(".")[2]
+        tree = agent.station.tree
+        if tree is None or not operations.touches_tree(operation):
+            answer = await operations.serve(operation, args)
+        else:
+            await agent.take_tree()
+            try:
+                answer = await operations.serve(operation, args)
+                note = await agent.station.after_call(tool)
+            finally:
+                tree.give_shared()
+            if note is not None:
+                self._notice(note)
+        guide = agent.guide(ToolCall(id="", tool=tool, args=dict(args)))
+        if guide is not None:
+            self._guides.append(guide)
+        return answer
+
+    # ------------------------------------------------------------ waits
+
+    async def _register(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Register a wait; it is waited for once every program of the reply has ended (Q1)."""
+        if operation == _WAIT_CHILDREN:
+            named = self.coding.parse_children(args)
+            names = named if isinstance(named, Refused) else self._waiting.children(named)
+            if isinstance(names, Refused):
+                return names
+            self._children.update(dict.fromkeys(names))
+            return Returned(value=list(names))
+        issue = self.coding.parse_wait(args)
+        if isinstance(issue, Refused):
+            return issue
+        match await self._waiting.begin(issue):
+            case WaitBegan(issue=begun):
+                self._issues.append(begun)
+                return Returned(value={"id": begun, "state": "waiting"})
+            case WaitSettled(issue=settled, state=state) as outcome:
+                self._settled[settled] = outcome
+                return Returned(value={"id": settled, "state": str(state)})
+            case refused:
+                return refused
+
+    async def _wait(self) -> None:
+        """Suspend until nothing waited for holds, and say how each came out in one notice."""
+        children = tuple(self._children)
+        outcomes = {**self._settled, **await self._waiting.settle(self._issues, children)}
+        for issue, outcome in outcomes.items():
+            match outcome:
+                case WaitSettled(state=state):
+                    self._notice(f"{issue} is {state}.")
+                case Refused(code=code, message=message):
+                    self._notice(f"The wait for {issue} came to nothing ({code}): {message}")
+                case _ as never:
+                    assert_never(never)
+        if children:
+            self._notice(f"Your subagents: {json.dumps(self.desk.family.report(children), ensure_ascii=False)}")
