@@ -190,7 +190,7 @@ class Inbox(Generic[L, A]):
         """Take the oldest letter, waiting for one if there is none. Cancelled: no letter was taken.
 
         Yields only when it waits, and once every few dozen letters. Raises WireError when the letter cannot be read (it is
-        dropped then, and its asker told) and RuntimeError when another task is receiving.
+        dropped then, and its asker told) and RuntimeError when another task is receiving or the actor has ended.
         """
         if not self._later and not self._soon:
             await wait_task_rescheduled(self._park())
@@ -231,6 +231,8 @@ class Inbox(Generic[L, A]):
 
     def _park(self) -> Callable[[RaiseCancelT], Abort]:
         """Put the current task down as the receiver, and give what takes it back."""
+        if self.closed:
+            raise RuntimeError(f"the mailbox of {self.name!r} is closed: the actor has ended")
         if self._receiver is not None:
             raise RuntimeError(f"two tasks receive from the mailbox of {self.name!r}")
         self._streak = 0
@@ -239,7 +241,8 @@ class Inbox(Generic[L, A]):
 
     def _handed_over(self) -> bytes | Asked[L, A]:
         item, self._handed = self._handed, None
-        assert item is not None
+        if item is None:
+            raise RuntimeError(f"the mailbox of {self.name!r} was closed: the actor has ended")
         return item
 
     def _leave(self, _: RaiseCancelT) -> Abort:
@@ -287,6 +290,9 @@ class Inbox(Generic[L, A]):
     def close(self) -> None:
         """Take nothing any more, and tell everybody who waits for an answer that there will be none."""
         self.closed = True
+        receiver, self._receiver = self._receiver, None
+        if receiver is not None:  # a task the actor left behind
+            reschedule(receiver, NOTHING)
         if self._later or self._soon or self._handed is not None:
             self._clear_out()
         if self.unanswered is not None:
@@ -296,7 +302,7 @@ class Inbox(Generic[L, A]):
 
     def _clear_out(self) -> None:
         left = self._soon[::-1] + self._later
-        if self._handed is not None:  # for a receiver that will never run
+        if self._handed is not None:  # to a task the actor left behind
             left.insert(0, self._handed_over())
         self._soon, self._later = [], []
         for item in left:

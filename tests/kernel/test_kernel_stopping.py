@@ -177,3 +177,40 @@ async def test_opening_and_leaving_cancelled_at_any_step_leaves_nobody(nursery: 
         assert trio.lowlevel.current_statistics().tasks_living == before
 
     assert await cancelled_at_every_step(scenario, check) >= 6
+
+
+async def test_a_receiver_that_outlives_its_actor_gets_an_error_and_every_letter_is_read_or_dead(
+    nursery: trio.Nursery,
+) -> None:
+    read: list[Any] = []
+    errors: list[str] = []
+
+    class Leaver:
+        """Ends while a task it has started elsewhere receives."""
+
+        def __init__(self) -> None:
+            self.leave = trio.Event()
+
+        async def run(self, inbox: Inbox[Any, Any]) -> None:
+            async def stray() -> None:
+                with pytest.raises(RuntimeError, match="closed: the actor has ended") as raised:
+                    while True:
+                        read.append(await inbox.receive())
+                errors.append(str(raised.value))
+
+            nursery.start_soon(stray)
+            await self.leave.wait()
+
+    async with open_system() as system:
+        for number in range(40):
+            leaver = Leaver()
+            ref = system.spawn("leaver", leaver, CODEC)
+            await wait_all_tasks_blocked()
+            leaver.leave.set()
+            if number % 2:
+                ref.tell(Add())  # whether it is read before the end is the scheduler's whim
+            await wait_all_tasks_blocked()
+        assert len(errors) == 40
+        assert len(read) + system.dead_letters == 20
+        assert read
+        assert system.dead_letters
