@@ -23,9 +23,6 @@ LANGUAGES = tuple(language.value for language in Language)
 LEAST_MEMORY = 32 << 20
 """The fewest bytes a program may be given: an interpreter takes a third of it."""
 
-LANGUAGES_HERE = (Language.PYTHON,)
-"""Languages of this version."""
-
 RUN_PARAMS = ("mergeAgentId", "maxEpics", "maxIssues", "maxRetries")
 """Params of project-management that configure the run, not the profile (P3)."""
 
@@ -135,16 +132,12 @@ def _code(params: Table, *, enabled: bool) -> CodeGrant | None:
     memory = params.read("maxMemoryBytes", whole(LEAST_MEMORY))
     if read is None:
         return None
-    language = Language(read)
-    if enabled and language not in LANGUAGES_HERE:
-        here = " or ".join(LANGUAGES_HERE)
-        params.at("language").wrong(f"language {read!r} is not in this version", f"write {here}")
     limits = ProgramLimits()
     if secs is not None:
         limits = evolve(limits, timeout_secs=secs)
     if memory is not None:
         limits = evolve(limits, max_memory_bytes=memory)
-    return CodeGrant(language=language, limits=limits)
+    return CodeGrant(language=Language(read), limits=limits)
 
 
 def _delegation(table: Table, *, enabled: bool) -> DelegationDraft:

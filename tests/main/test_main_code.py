@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ggactors.ports import LaunchRefused
 from ggactors.programs.artifacts import problems
 from ggactors.protocol.program import Language
 from ggactors.protocol.values import Status
@@ -19,6 +18,9 @@ if TYPE_CHECKING:
 
 needs_sandbox = pytest.mark.skipif(
     bool(problems([Language.PYTHON])), reason="the extra [code] is not installed: pip install 'ggactors[code]'"
+)
+needs_script_sandbox = pytest.mark.skipif(
+    bool(problems([Language.JAVASCRIPT])), reason="the extra [code] is not installed: pip install 'ggactors[code]'"
 )
 pytestmark = needs_sandbox
 
@@ -376,15 +378,30 @@ async def test_subagents_are_waited_for_between_turns(tmp_path):
     assert json.loads(text.split("Your subagents: ")[1])[0]["id"] == "root.0s"
 
 
-async def test_a_language_of_a_later_version_refuses_the_launch_P4(tmp_path):
-    crew = write_crew(
-        tmp_path / "crew",
-        {"root": []},
-        board=False,
-        agents={"lead": {"capabilities": [*HANDS, code(language="typescript")]}},
+@needs_script_sandbox
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+async def test_programs_in_the_other_languages_do_the_same_X1_E4_E8(tmp_path, language):
+    strings = ": (string | number)[]" if language == "typescript" else ""
+    program = (
+        'import { files, session, shell, views } from "gg"\n'
+        'files.writeFile("a.txt", "one\\ntwo\\n")\n'
+        f"const codes{strings} = [files.readFile('a.txt', {{ offset: 2 }}), shell.run('exit 3').exitCode]\n"
+        "for (const call of [() => session.approve(), () => session.requestChanges(), () => files.readFile('no')]) {\n"
+        "  try { call() } catch (error) { codes.push(error.code) }\n}\n"
+        'views.openText("codes", codes.join(" "))\n'
     )
-    with pytest.raises(LaunchRefused, match="'typescript' is not in this version"):
-        await run_to_end(crew, tmp_path, home=tmp_path / "state")
+    outcome, events, texts = await alone(
+        tmp_path,
+        says(program),
+        says('gg.session.finish("x"); gg.files.readFile("no")'),
+        says('gg.session.finish("ok")'),
+        profile={"capabilities": [*HANDS, code(language=language)]},
+    )
+    assert (outcome.status, outcome.summary) == (Status.COMPLETED, "ok")
+    assert texts[0] == "View: codes\n----\ntwo\n 3 unavailable unavailable not-found"
+    assert texts[1].startswith("Runtime error\n----\n")
+    assert [one.revoked for one in of_type(events, "code_execution")] == [False, True, False]
+    assert outcomes(events) == [("progressed", None), ("error", "program_api_error"), ("finished", None)]
 
 
 def test_the_extra_that_is_missing_refuses_the_launch_with_its_install_line(tmp_path, monkeypatch):
