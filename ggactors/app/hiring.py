@@ -151,7 +151,10 @@ class Hiring:
             return agent_environment(agent, profile, os.environ)
         env = agent_environment(agent, profile, os.environ, ceiling=str(self.folder.path))
         # Commits an agent makes itself bear the same identity as those the runtime makes of its work.
-        return env | dict(self.repository.facts.git_env)
+        for name, value in self.repository.facts.git_env:
+            if name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_")) and name not in os.environ:
+                env[name] = value
+        return env
 
     def _workbench(self, order: AgentOrder, env: Mapping[str, str]) -> Workbench:
         if self.launch.bench is not None:

@@ -212,7 +212,7 @@ async def _staff(launch: Launch, folder: RunFolder, place: Workplace) -> AsyncIt
     staff = Staff(launch=launch, folder=folder, place=place)
     await staff.open()
     try:
-        async with open_system(on_crash=staff.crashed) as system:
+        async with open_system(on_crash=staff.crashed, on_high_water=staff.flooded) as system:
             staff.start(system)
             yield staff
     finally:

@@ -316,6 +316,10 @@ class Staff:
             if self._run is not None:
                 self._run.tell(StopRun(status=status, reason=reason))
 
+    def flooded(self, name: str, letters: int) -> None:
+        """Tell of an actor that does not keep up with its letters."""
+        self.place.emit(Log(level="warning", message=f"{name} has {letters:,} letters waiting"))
+
     def crashed(self, name: str, error: BaseException) -> None:
         """Take note of an actor's crash and stop the run (D8). The journal giving out is the world's doing, not a defect."""
         if isinstance(error, JournalBroken):

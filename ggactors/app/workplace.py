@@ -83,16 +83,22 @@ async def _open(
     folder.crew.write_text(json.dumps(dict(launch.crew.document), indent=2) + "\n", encoding="utf-8")
     if launch.crew.checkout == "inPlace" or launch.crew.board is None:
         _lock_workspace(launch.workspace, home, stack)
-    bus = EventBus(run=folder.id, clock=RealClock().stamp)
+
+    def trouble(message: str) -> None:
+        bus.emit(Log(level="error", message=message))
+
+    bus = EventBus(
+        run=folder.id,
+        clock=RealClock().stamp,
+        on_sink_lost=lambda sink, error: trouble(f"{sink!r} broke and hears no more events: {error!r}"),
+        on_high_water=lambda count: trouble(f"a reader of events is {count:,} behind"),
+    )
     lines = JsonLines(folder.events)
     stack.callback(lines.close)
     view = RunView()
     for sink in (lines, view.apply):
         bus.add_sink(cast("Callable[[Header], None]", sink))
     stack.callback(bus.close)
-
-    def trouble(message: str) -> None:
-        bus.emit(Log(level="error", message=message))
 
     journal = await stack.enter_async_context(open_journal(folder.journal, on_trouble=trouble))
     repository = await _open_repository(launch, folder, note)

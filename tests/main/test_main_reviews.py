@@ -169,7 +169,8 @@ def test_with_one_slot_a_root_whose_issue_conflicts_completes_S6():
     )
     assert outcome.exit_code == 0
     assert outcome.issues == {"ISSUE-1": "done"}
-    assert run.repository.files == {"f": "roots\nissues\n"} or run.repository.files == {"f": "issues\n"}
+    assert run.repository.files == {"f": "roots\nissues\n"}
+    assert [event.merge_agent for event in of_type(run, "worktree_merged")] == ["ISSUE-1.0m"]
 
 
 def test_a_cancel_during_a_review_parks_it_and_fails_nothing_D5():
