@@ -32,6 +32,7 @@ from ggactors.runtime.mailbox import ActorGone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ggactors.actors.switch import Switch
     from ggactors.actors.teardown import Teardown
     from ggactors.ports import Repository
     from ggactors.protocol.board import BoardAnswer, BoardLetter, ReadyIssue
@@ -51,6 +52,7 @@ class SchedulerActor:
     spawn: Callable[[AgentOrder, Seat, IssueAssigned | ReviewAssigned], None]
     teardown: Teardown
     emit: Callable[[Log], None]
+    switch: Switch
     rested: Callable[[], None]
     """Called when a dispatch has come to its end, whatever that was."""
     dispatching: int = 0
@@ -100,6 +102,10 @@ class SchedulerActor:
             raise
 
     async def _dispatch(self, issue: ReadyIssue, seat: Seat) -> None:
+        if self.switch.status is not None:
+            # The board may not have heard of the stop yet: what waits for an agent now stays where it is (D5, D8).
+            seat.give_back()
+            return
         letter = StartReview(issue=issue.id) if issue.review else StartIssue(issue=issue.id)
         match await self.board.ask(letter):
             case IssueAssigned() as assigned:

@@ -162,6 +162,7 @@ class Staff:
                 spawn=self._spawn_assigned,
                 teardown=teardown,
                 emit=emit,
+                switch=self.switch,
                 rested=self._rested,
             )
             merger = MergerActor(
@@ -276,7 +277,9 @@ class Staff:
         self._living.discard(letter.agent)
         self.family.ended(letter.agent, letter.status, letter.summary)
         if letter.kind is Kind.MERGER and self._merger is not None:
-            self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=letter.agent in self._broke))
+            family = (letter.agent, f"{letter.agent}.")  # itself, or who worked for it
+            broke = any(name == family[0] or name.startswith(family[1]) for name in self._broke)
+            self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=broke))
         if self._run is not None:
             self._run.tell(letter)
 

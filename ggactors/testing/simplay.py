@@ -152,6 +152,7 @@ class Player:
             outcome = trio.run(self._main, clock=trio.testing.MockClock(autojump_threshold=0))
         if self.whole.cancelled_caught:
             self.laws.breach("the_run_ends_Q7", _stuck(self.laws))
+            outcome = None
         elif self.run.staff is not None:
             judge_end(self.laws, outcome, cut=self._cut)
         return Played(world=self.world, outcome=outcome, run=self.run, violations=tuple(self.laws.violations))
