@@ -50,7 +50,7 @@ class JavaScriptSlot:
     def __init__(self, compiled: Path, memory: int) -> None:
         self._boot = _resource("javascript.js")
         self._engine = QuickJS(compiled, memory)
-        self.trap = self._engine.trap
+        self.trap, self.close = self._engine.trap, self._engine.close
 
     def live(self, take: Callable[[], Execution]) -> None:
         """Boot an instance, take one program, run it to its end. Raises what is our own failure."""
@@ -71,7 +71,7 @@ class StripSlot:
         self._library = _resource("sucrase.js")
         self._boot = _resource("strip.js")
         self._engine = QuickJS(compiled, memory)
-        self.trap = self._engine.trap
+        self.trap, self.close = self._engine.trap, self._engine.close
 
     def live(self, take: Callable[[], Execution]) -> None:
         """Load the stripper and serve programs until one breaks it. Raises what is our own failure."""
@@ -91,22 +91,22 @@ def _carry_out(engine: QuickJS, execution: Execution, run: Callable[[Execution],
     import wasmtime
 
     report: dict[str, Any] | None = None
-    trapped: wasmtime.Trap | None = None
+    trapped: str | None = None
     try:
         execution.begin()
         report = run(execution)
     except wasmtime.Trap as trap:
-        trapped = trap
+        trapped = trap_word(trap)
     except Stopped:
         pass
     except MemoryError:
         report = _OUT_OF_MEMORY
     fault = engine.world.fault
     if isinstance(fault, wasmtime.Trap):  # the guest broke, or was stopped, where a call of its own asked something of it
-        trapped = fault
+        trapped = trap_word(fault)
     elif fault is not None and not isinstance(fault, Stopped | MemoryError):
         raise fault
-    execution.end(Ended(report=report, stopped=execution.stopped, trap=trap_word(trapped)))
+    execution.end(Ended(report=report, stopped=execution.stopped, trap=trapped))
     return trapped is None and fault is None and report is not _OUT_OF_MEMORY and execution.stopped is None
 
 

@@ -90,6 +90,11 @@ class PythonSlot:
         """Have the running guest stop at its next step; from any thread."""
         self._engine.increment_epoch()
 
+    def close(self) -> None:
+        """Let go of the engine; what the linker holds would otherwise hold all of it."""
+        for part in (self._linker, self._module, self._engine):
+            part.close()
+
     def live(self, take: Callable[[], Execution]) -> None:
         """Boot an interpreter, take one program, run it to its end. Raises what is our own failure."""
         import wasmtime
@@ -97,7 +102,7 @@ class PythonSlot:
         with wasmtime.Store(self._engine) as store:
             guest = _Guest(take, self._bootstrap)
             self._world.enter(guest)
-            trapped = None
+            trapped: str | None = None
             try:
                 config = wasmtime.WasiConfig()
                 config.argv = [*_ARGS, _LOADER]
@@ -112,11 +117,11 @@ class PythonSlot:
                 try:
                     start(store)
                 except wasmtime.Trap as trap:
-                    trapped = trap
+                    trapped = trap_word(trap)
                 fault = self._world.fault
                 if fault is not None and not (isinstance(fault, Stopped) and guest.has_program):
                     raise fault
-                guest.close(trap_word(trapped))
+                guest.close(trapped)
             finally:
                 self._world.leave()
 

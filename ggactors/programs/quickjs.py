@@ -66,6 +66,11 @@ class QuickJS:
         """Have the running instance stop at its next step; from any thread."""
         self._engine.increment_epoch()
 
+    def close(self) -> None:
+        """Let go of the engine; what the linker holds would otherwise hold all of it."""
+        for part in (self._linker, self._module, self._engine):
+            part.close()
+
     def store(self) -> wasmtime.Store:
         """Make the store of a new instance, with its limits; whoever asks closes it."""
         import wasmtime

@@ -13,6 +13,8 @@ import struct
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from ggactors.programs.execution import Stopped
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -75,9 +77,7 @@ class Memory:
         at &= 0xFFFFFFFF
         if size < 0 or at + size > self._memory.data_len(self._store):
             raise IndexError(f"{size} bytes at {at} are not the guest's")
-        base = ctypes.cast(self._memory.data_ptr(self._store), ctypes.c_void_p).value
-        assert base is not None
-        return base + at
+        return ctypes.addressof(self._memory.data_ptr(self._store).contents) + at
 
 
 class World:
@@ -100,7 +100,7 @@ class World:
 
     def leave(self) -> None:
         """Serve nobody."""
-        self._streams = self._memory = None
+        self._streams = self._memory = self.fault = None
 
     def define(self, linker: wasmtime.Linker, module: wasmtime.Module) -> None:
         """Define every system call ``module`` imports."""
@@ -125,6 +125,11 @@ class World:
                 answer = call(*numbers) if call is not None else otherwise
             except IndexError:  # an address that is not the guest's: its own mistake, and answered as one
                 answer = INVAL
+            except Stopped as stopped:
+                # Without its traceback, whose frames lead back to whoever looks at it: a circle that would keep all of the guest.
+                self.fault = self.fault or stopped.with_traceback(None)
+                self.stop()
+                answer = otherwise
             except BaseException as error:  # noqa: BLE001 - raised again by whoever ran the guest
                 self.fault = self.fault or error
                 self.stop()
@@ -250,9 +255,9 @@ def _pieces(memory: Memory, at: int, count: int) -> list[tuple[int, int]]:
     return list(zip(words[::2], words[1::2], strict=True))
 
 
-def trap_word(trap: wasmtime.Trap | None) -> str | None:
-    """Name how a guest broke, or None when it did not."""
-    if trap is None:
-        return None
+def trap_word(trap: wasmtime.Trap) -> str:
+    """Name how a guest broke, and let the trap go: it lies in a circle with its own frames, which would keep all of the guest."""
     code = trap.trap_code
+    trap.__traceback__ = None
+    trap.close()
     return code.name.lower() if code is not None else "trap"

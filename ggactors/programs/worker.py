@@ -31,6 +31,9 @@ class Slot(Protocol):
     def trap(self) -> None:
         """Have the running guest stop at its next step; from any thread."""
 
+    def close(self) -> None:
+        """Let go of the engine, when no guest runs on it."""
+
 
 class Retired(Stopped):
     """No program will come any more."""
@@ -97,6 +100,7 @@ class Worker:
         try:
             self._serve()
         finally:
+            self._close_slot()
             self.gone = True
             os.write(self._writer, b".")
 
@@ -109,9 +113,9 @@ class Worker:
             except Retired:
                 return
             except BaseException as error:  # noqa: BLE001 - told to whoever comes for the next program, or has this one
-                self._slot = None  # whatever state it is in: the next one starts afresh
                 if not self._break(error):
                     return
+                self._close_slot()  # whatever state it is in: the next one starts afresh
             self._current = None
             self.ready = False
 
@@ -125,6 +129,11 @@ class Worker:
         said = f"{type(error).__name__}: {error}"
         execution.end(Broken(error=said, trace="".join(traceback.format_exception(error))))
         return True
+
+    def _close_slot(self) -> None:
+        slot, self._slot = self._slot, None
+        if slot is not None:
+            slot.close()
 
     def _take(self) -> Execution:
         self.ready = True
