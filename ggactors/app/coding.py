@@ -19,6 +19,7 @@ from ggactors.tools.builtin import WORKBENCH
 from ggactors.tools.delegation import every_operation as delegation_operations
 from ggactors.tools.delegation import parse_program_subagent_wait
 from ggactors.tools.endings import endings_of, programs_of
+from ggactors.tools.toolbox import OF_KITS
 from ggactors.tools.views import OPEN_FILE, VIEWING, AgentViews
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _declared(profile: Profile, crew: Crew) -> list[OperationSpec]:
     board = () if crew.board is None else board_operations(profile, crew)
     spawning = any(SUBAGENTS in one.capabilities for one in crew.profiles)
     delegation = delegation_operations(profile, crew) if spawning else ()
-    return [one.program_spec for one in (*WORKBENCH, *board, *delegation, *VIEWING)]
+    return [one.program_spec for one in (*WORKBENCH, *board, *delegation, *OF_KITS, *VIEWING)]
 
 
 def _submit(language: Language) -> ToolSpec:

@@ -16,6 +16,7 @@ from ggactors.actors.stations import IssueStation, MainStation, PlainStation
 from ggactors.app.coding import hire
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
+from ggactors.protocol.crew import TASKS
 from ggactors.protocol.values import Code, Kind, Refused
 from ggactors.rules.briefs import system_prompt
 from ggactors.tools.board import parse_wait
@@ -23,6 +24,7 @@ from ggactors.tools.delegation import parse_subagent_wait
 from ggactors.tools.endings import RoleEndings
 from ggactors.tools.environment import agent_environment
 from ggactors.tools.guides import Guides
+from ggactors.tools.tasks import TaskKit
 from ggactors.tools.toolbox import build_toolbox
 from ggactors.tools.workbench import LocalWorkbench
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from ggactors.runtime.slots import Seat
     from ggactors.store.folder import RunFolder
     from ggactors.tools.mask import Mask
+    from ggactors.tools.toolbox import Kit
 
 
 Assigned = IssueAssigned | ReviewAssigned
@@ -112,6 +115,7 @@ class Hiring:
             ask_board=None if self.desk.board is None else self.desk.board.ask,
             delegation=Delegate(order.id, self.desk, self.say) if "subagents" in profile.capabilities else None,
             crew=self.launch.crew,
+            kits=self._kits(profile),
             extra=self.launch.tools,
             mask=self.mask,
         )
@@ -135,6 +139,10 @@ class Hiring:
             guide=guides.near,
             begun=order.kind is not Kind.ROOT,
         )
+
+    def _kits(self, profile: Profile) -> list[Kit]:
+        """Make what serves the capabilities that are an agent's own."""
+        return [TaskKit()] if TASKS in profile.capabilities else []
 
     def _coder(self, profile: Profile, order: AgentOrder, box: ServedToolbox) -> Hired | None:
         """Make what an agent needs to answer with programs, if it does. Raises CannotDispatch when there is no sandbox."""

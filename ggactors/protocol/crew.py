@@ -20,6 +20,9 @@ SUBAGENTS = "subagents"
 RESPONSES_AS_CODE = "responses-as-code"
 """The capability that has a profile answer with programs (X1)."""
 
+TASKS = "tasks"
+"""The capability that gives an agent a list of tasks of its own."""
+
 SUBMIT_PROGRAM = "submit_program"
 """The one tool of a profile that answers with programs."""
 
@@ -30,7 +33,7 @@ CAPABILITIES = (
     SUBAGENTS,
     "compaction",
     RESPONSES_AS_CODE,
-    "tasks",
+    TASKS,
     "skills",
     "memories",
     "mcp",

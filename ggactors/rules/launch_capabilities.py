@@ -9,13 +9,14 @@ from ggactors.protocol.crew import (
     PROJECT_MANAGEMENT,
     RESPONSES_AS_CODE,
     SUBAGENTS,
+    TASKS,
     BoardGrant,
     CodeGrant,
 )
 from ggactors.protocol.program import Language, ProgramLimits
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole
 
-HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE)
+HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS)
 """Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
 LANGUAGES = tuple(language.value for language in Language)
@@ -88,7 +89,7 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
     match capability:
         case "project-management":
             read = evolve(read, board=_board(table, enabled=enabled))
-        case "files":
+        case "files" | "tasks":
             _none_of(table, "params")
         case "shell":
             names = _part(table, "params", ("env",)).read("env", each(variable, noun="variable names", unique=True))

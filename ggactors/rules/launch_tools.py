@@ -10,6 +10,8 @@ from ggactors.rules.shape import Place, Table, each, shown, suggestion, text
 
 ENDINGS = ("finish", "approve", "request_changes")
 
+TASKS = ("add_task", "update_task", "set_blocked_by", "complete_task", "remove_task", "list_tasks")
+
 TOOLS = (
     "create_epic",
     "create_issue",
@@ -28,6 +30,7 @@ TOOLS = (
     "spawn_subagent",
     "wait_for_subagents",
     "send_message",
+    *TASKS,
     *ENDINGS,
     "submit_program",
 )
@@ -37,13 +40,14 @@ OPERATIONS = (
     "shell.run",
     *(f"board.{name}" for name in TOOLS[:8]),
     *(f"delegation.{name}" for name in ("spawn_subagent", "wait_for_subagents", "send_message")),
+    *(f"tasks.{name}" for name in TASKS),
     *(f"session.{name}" for name in ENDINGS),
     *(f"views.{name}" for name in ("open_text", "open_file", "close", "current")),
     "docs.search",
     "docs.open",
 )
 
-OPEN_MODULES = ("tasks", "skills", "memories")
+OPEN_MODULES = ("skills", "memories")
 """Modules whose functions come with their capability; here only the module is known."""
 
 

@@ -7,7 +7,7 @@ withholds (Q6); endings are never in it (E3). Every call is answered, with text 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ggactors.protocol.crew import PROJECT_MANAGEMENT, SUBAGENTS, SUBMIT_PROGRAM
 from ggactors.protocol.model import ToolResult, ToolSpec
@@ -21,6 +21,7 @@ from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
 from ggactors.tools.render import MOST, bound, json_text, workbench_text
 from ggactors.tools.results import snake, workbench_value
+from ggactors.tools.tasks import OPERATIONS as TASK_OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -33,9 +34,24 @@ if TYPE_CHECKING:
     from ggactors.protocol.workbench import WorkbenchAnswer
     from ggactors.tools.operation import Operation
 
-BUILT_IN = frozenset({*(operation.tool for operation in WORKBENCH), *BOARD_TOOLS, *DELEGATION_TOOLS, SUBMIT_PROGRAM})
+OF_KITS = TASK_OPERATIONS
+"""The operations an agent's kits serve."""
+BUILT_IN = frozenset(
+    {*(operation.tool for operation in (*WORKBENCH, *OF_KITS)), *BOARD_TOOLS, *DELEGATION_TOOLS, SUBMIT_PROGRAM}
+)
 """The names of every tool of the contract, endings excepted."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+class Kit(Protocol):
+    """A capability whose operations one object serves, for one agent."""
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """What it serves."""
+
+    async def call(self, tool: str, args: dict[str, Any]) -> str | dict[str, Any] | Refused:
+        """Carry out one checked call. A text is shown as it is, an object as JSON; fields are named in camelCase."""
 
 
 def own_tool_problems(tools: Sequence[OwnTool]) -> tuple[Problem, ...]:
@@ -67,13 +83,14 @@ def build_toolbox(
     ask_board: Callable[[BoardLetter], Awaitable[BoardAnswer]] | None,
     crew: Crew,
     delegation: Delegation | None = None,
+    kits: Sequence[Kit] = (),
     extra: Sequence[OwnTool] = (),
     mask: Mask | None = None,
 ) -> AgentToolbox:
     """Build the toolbox of one agent. Raises ValueError when a tool of ``extra`` cannot be offered.
 
     Without a workbench there are no file tools and no shell, without ``ask_board`` no board tools (B12), without
-    ``delegation`` no delegation tools.
+    ``delegation`` no delegation tools. Each of ``kits`` serves a capability of its own.
     """
     problems = own_tool_problems(extra)
     if problems:
@@ -86,12 +103,20 @@ def build_toolbox(
         operations += operations_of(profile, crew)
     if delegation is not None:
         operations += delegation_operations(profile, crew)
+    served = {operation.id: kit for kit in kits for operation in kit.operations}
+    operations += [operation for kit in kits for operation in kit.operations]
     offered = [one for one in operations if one.always or profile.grants(one.tool, one.id)]
     allowed = profile.tools
     own = [tool for tool in extra if allowed is None or tool.name in allowed]
     desk = BoardDesk(agent=agent, profile=profile.id, ask=ask_board) if ask_board is not None else None
     return AgentToolbox(
-        operations=offered, own=own, workbench=workbench, desk=desk, delegation=delegation, mask=mask or Mask()
+        operations=offered,
+        own=own,
+        workbench=workbench,
+        desk=desk,
+        delegation=delegation,
+        kits=served,
+        mask=mask or Mask(),
     )
 
 
@@ -106,6 +131,7 @@ class AgentToolbox:
         workbench: Workbench | None,
         desk: BoardDesk | None,
         delegation: Delegation | None = None,
+        kits: Mapping[str, Kit] | None = None,
         mask: Mask,
     ) -> None:
         self._operations = {operation.tool: operation for operation in operations}
@@ -115,6 +141,7 @@ class AgentToolbox:
         self._workbench = workbench
         self._desk = desk
         self._delegation = delegation
+        self._kits = kits or {}
         self._mask = mask
         self.specs: tuple[ToolSpec, ...] = (
             *(operation.spec for operation in operations),
@@ -171,6 +198,9 @@ class AgentToolbox:
             assert self._delegation is not None
             told = delegate(self._delegation, operation.tool, args)
             return told if isinstance(told, Refused) or "id" in told else None
+        if operation.id in self._kits:
+            given = await self._kits[operation.id].call(operation.tool, args)
+            return given if isinstance(given, Refused) else snake(self._mask.value(given))
         assert self._workbench is not None
         done = await _work(self._workbench, operation.tool, args)
         return done if isinstance(done, Refused) else workbench_value(done, args, self._mask)
@@ -192,6 +222,9 @@ class AgentToolbox:
             assert self._delegation is not None
             told = delegate(self._delegation, operation.tool, args)
             return told if isinstance(told, Refused) else json_text(told)
+        if operation.id in self._kits:
+            given = await self._kits[operation.id].call(operation.tool, args)
+            return given if isinstance(given, str | Refused) else json_text(self._mask.value(given))
         assert self._workbench is not None
         done = await _work(self._workbench, operation.tool, args)
         return done if isinstance(done, Refused) else workbench_text(done, self._mask)

@@ -115,7 +115,7 @@ MISTAKES = [
             "agents[2].capabilities[0].id",
             f"'{later}' is not in this version",
         )
-        for later in ("compaction", "tasks", "skills", "memories", "mcp")
+        for later in ("compaction", "skills", "memories", "mcp")
     ),
     # the board
     (f"{BOARD}.params.mergeAgentId=merge_r", f"{BOARD}.params.mergeAgentId", "is not an id"),
