@@ -20,7 +20,6 @@ from ggactors.repo.index import Index, IndexLock, file_mode
 from ggactors.repo.journal import Journal, OpenJournal, staging_of
 from ggactors.repo.objects import GITLINK, LINK, Entry
 from ggactors.repo.preflight import Preflight, holds
-from ggactors.repo.trees import walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +88,7 @@ class Mover:
         touched = any(path.endswith(b".gitattributes") for path in self._move.changes)
         if not touched and not self._index.attributes:
             return self._ends
-        return self._place.line_ends_of(tree, (path for path, _, _ in walk(self._place.store, tree)))
+        return self._place.line_ends_of(tree)
 
     def run(self) -> None:
         """Check, journal, stage, swap, commit."""
@@ -205,7 +204,8 @@ class Mover:
     # -- ref and index --------------------------------------------------------------------------------------------------
 
     def _commit(self) -> None:
-        move, index = self._move, self._index
+        move, index, store = self._move, self._index, self._place.store
+        whole = index.tree == store.commit(move.old).tree and not move.stages
         for path, entry in move.changes.items():
             if entry is None:
                 index.remove(path)
@@ -214,6 +214,8 @@ class Mover:
                 index.set(path, entry, None if is_link(entry) else self._trail.placed[path])
         for path, stages in move.stages.items():
             index.conflict(path, stages)
+        if whole:
+            index.tree = store.commit(move.new).tree
         self._lock.prepare(index.dump())
         self._verify_aside()
         for name, content in move.notes.items():

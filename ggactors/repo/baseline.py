@@ -59,9 +59,9 @@ def commit_baseline(place: Place, message: bytes) -> Sha:
                 COMMIT, commit_bytes(tree=tree, parents=(), author=stamp, committer=stamp, message=message)
             )
             pack.finish()
-        for path, raw in before.records.items():
-            if before.entry(path) != files.get(path):
-                index.records[path] = raw  # staged otherwise than it lies on disk: it stays staged
+        staged = {path: raw for path, raw in before.records.items() if before.entry(path) != files.get(path)}
+        index.records.update(staged)  # staged otherwise than it lies on disk: it stays staged
+        index.tree = None if staged else tree
         lock.prepare(index.dump())
         place.refs.move_head(commit, None, "commit (initial): baseline")
         lock.commit()

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ggactors.repo.attributes import NAME
 from ggactors.repo.faults import UnsafePath
 from ggactors.repo.index import Index, record, stat_fields
 from ggactors.repo.objects import EXECUTABLE, FILE, GITLINK, LINK, Entry
@@ -71,7 +72,7 @@ def fresh(place: Place, tree: Sha) -> Index:
     safe: set[bytes] = set()
     for path, _, _ in items:
         check_path(path, safe)
-    ends = place.line_ends_of(tree, (path for path, _, _ in items))
+    ends = place.line_ends_of(tree)
     for folder in sorted(safe):
         place.disk.mkdir(place.on_disk(folder))
     index = Index()
@@ -83,5 +84,6 @@ def fresh(place: Place, tree: Sha) -> Index:
         else:
             status = disk.make(root + path, store.blob(sha), mode=0o777 if mode == EXECUTABLE else 0o666)
         records[path] = record(stat_fields(status, mode), sha, path)
-    index.attributes = any(path.endswith(b".gitattributes") for path in records)
+    index.attributes = place.store.names(tree, NAME)
+    index.tree = tree
     return index

@@ -12,7 +12,7 @@ from attrs import frozen
 from ggactors.repo.index import file_mode
 from ggactors.repo.objects import BLOB, COMMIT, GITLINK, Entry, Sha, commit_bytes
 from ggactors.repo.scan import Scan, read_file, scan, take_up
-from ggactors.repo.trees import Changes, apply, walk
+from ggactors.repo.trees import against, apply, targets
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,10 +65,12 @@ def stage_all(
         found.changed.pop(path, None)
         found.fresh.pop(path, None)
     found.deleted = [path for path in found.deleted if path not in held]
+    changes = {**targets(against(store, index, head_tree)), **found.changes()}
+    tree = apply(store, head_tree, {path: after for path, after in changes.items() if path not in held})
     take_up(index, found)
-    against = index.against(walk(store, head_tree) if head_tree is not None else iter(()))
-    changes: Changes = {path: after for path, (_, after) in against.items() if path not in held}
-    return Staged(tree=apply(store, head_tree, changes), found=found)
+    if not held:
+        index.tree = tree
+    return Staged(tree=tree, found=found)
 
 
 def _held(index: Index, found: Scan, leave: Mapping[bytes, Entry | None]) -> set[bytes]:
@@ -101,9 +103,7 @@ def snapshot(place: Place, index: Index, head_tree: Sha | None, *, into_nested: 
         into_nested=into_nested,
         through_links=into_nested,
     )
-    changes: Changes = {
-        path: after for path, (_, after) in index.against(walk(store, head_tree) if head_tree else iter(())).items()
-    }
+    changes = targets(against(store, index, head_tree))
     unmerged = {path: _on_disk(place, path) for path in index.unmerged}
     changes.update(unmerged)
     changes.update(found.changes())

@@ -23,7 +23,7 @@ from ggactors.repo.keep import forget_operations, save_work, stand_at
 from ggactors.repo.refs import HEADS
 from ggactors.repo.restore import restore
 from ggactors.repo.scan import scan
-from ggactors.repo.trees import apply, lookup, walk
+from ggactors.repo.trees import against, apply, lookup
 
 if TYPE_CHECKING:
     from ggactors.repo.objects import Entry, Objects, Sha
@@ -171,7 +171,7 @@ def _not_concluded(place: Place, pending: Pending) -> str | None:
     if left:
         return f"conflict markers are left in {_names(left)}; resolve them and commit"
     found = scan(place, index, fresh=False)
-    dirty = sorted({*found.changed, *found.deleted, *index.against(walk(store, tree))})
+    dirty = sorted({*found.changed, *found.deleted, *against(store, index, tree)})
     if dirty:
         return f"changes are not committed ({_names(dirty)}); `git add` and `git commit --amend --no-edit`, or restore them"
     return None

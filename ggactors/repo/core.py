@@ -33,7 +33,7 @@ from ggactors.repo.sealing import Blocked, commit_here
 from ggactors.repo.textmerge import Labels
 from ggactors.repo.transfer import adopt, carry
 from ggactors.repo.treemerge import TreeMerge, merge_commits
-from ggactors.repo.trees import diff, walk
+from ggactors.repo.trees import diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,7 +132,7 @@ class Core:
     def _compute(self, ours: Sha, theirs: Sha, label: bytes) -> TreeMerge:
         store = self.grounds.store
         tree = store.commit(ours).tree
-        attributes = self.main.attributes_of(tree, (path for path, _, _ in walk(store, tree)))
+        attributes = self.main.attributes_of(tree)
         return merge_commits(store, ours, theirs, labels=Labels(ours=b"HEAD", theirs=label), attributes=attributes)
 
     def _advance(self, theirs: Sha, outcome: TreeMerge, message: bytes, log: str) -> Merged | MergeFailed:

@@ -122,12 +122,10 @@ def attributes_on_disk(root: bytes, common: bytes, settings: Settings, *, any_tr
     return Attributes(lambda folder: _read(os.path.join(root, folder, NAME)), person=person, info=info)
 
 
-def attributes_in_tree(
-    store: Objects, tree: Sha, common: bytes, settings: Settings, *, any_tracked: bool
-) -> Attributes | None:
+def attributes_in_tree(store: Objects, tree: Sha, common: bytes, settings: Settings) -> Attributes | None:
     """Make the attributes a tree will have once it is checked out."""
     person, info = _read(settings.attributes), _read(os.path.join(common, b"info", b"attributes"))
-    if not (any_tracked or person or info):
+    if not (person or info or store.names(tree, NAME)):
         return None
 
     def read(folder: bytes) -> bytes | None:

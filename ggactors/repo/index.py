@@ -80,6 +80,8 @@ class Index:
         self.version = 2
         self.attributes = False
         """Whether a ``.gitattributes`` may be among the paths (never wrongly False)."""
+        self.tree: Sha | None = None
+        """The tree the paths come to, where that is known: git's cache tree."""
         self._folders: set[bytes] | None = None
 
     @classmethod
@@ -116,7 +118,16 @@ class Index:
             name = content[position : position + 4]
             if not 65 <= name[0] <= 90:  # lower case: must be understood
                 raise ValueError({b"link": "a split index", b"sdir": "a sparse index"}.get(name, f"extension {name!r}"))
+            if name == b"TREE" and not self.unmerged:
+                self._parse_cache_tree(content, position + 8)
             position += 8 + int.from_bytes(content[position + 4 : position + 8], "big")
+
+    def _parse_cache_tree(self, content: bytes, position: int) -> None:
+        """Take the whole tree's id out of git's cache tree; a count of -1 says that it is out of date."""
+        end = content.index(b"\n", position)
+        top, _, counts = content[position:end].partition(b"\x00")
+        if not top and int(counts.split(b" ")[0]) >= 0:
+            self.tree = hexlify(content[end + 1 : end + 21])
 
     def _parse_plain(self, content: bytes, count: int) -> int:
         records, find, position = self.records, content.find, 12
@@ -174,7 +185,11 @@ class Index:
         """Stage a path; ``found`` is the stat of the file that holds exactly this, None when that is not known."""
         mode, sha = entry
         fields = stat_fields(found, mode) if found is not None else STAT.pack(*_NO_STAT, mode, 0, 0, 0)
-        self.records[path] = record(fields, sha, path)
+        before, after = self.records.get(path), record(fields, sha, path)
+        self.records[path] = after
+        if before is not None and before[24:28] == after[24:28] and before[40:60] == after[40:60]:
+            return
+        self.tree = None
         if path.endswith(b".gitattributes"):
             self.attributes = True
         self.unmerged.pop(path, None)
@@ -183,6 +198,7 @@ class Index:
     def conflict(self, path: bytes, stages: Mapping[int, Entry]) -> None:
         """Leave a path unmerged: base (1), ours (2), theirs (3), those that exist."""
         self.records.pop(path, None)
+        self.tree = None
         self.unmerged[path] = {
             stage: record(STAT.pack(*_NO_STAT, mode, 0, 0, 0), sha, path, stage)
             for stage, (mode, sha) in stages.items()
@@ -191,12 +207,11 @@ class Index:
 
     def remove(self, path: bytes) -> None:
         """Track a path no more."""
-        self.records.pop(path, None)
-        self.unmerged.pop(path, None)
-        self._folders = None
+        if self.records.pop(path, None) is not None or self.unmerged.pop(path, None) is not None:
+            self.tree = self._folders = None
 
     def dump(self) -> bytes:
-        """Serialise, in the version it was read in; optional extensions are git's to rebuild."""
+        """Serialise, in the version it was read in; but for the known tree, optional extensions are git's to rebuild."""
         rows: list[tuple[bytes, bytes]]
         if self.unmerged:
             staged = [((path, 0), raw) for path, raw in self.records.items()]
@@ -211,6 +226,9 @@ class Index:
             version = 3 if any(raw[60] & EXTENDED for _, raw in rows) else 2
             pads = [bytes(size) for size in range(9)]
             body = [part for path, raw in rows for part in (raw, path, pads[8 - ((len(raw) + len(path)) & 7)])]
+        if self.tree is not None and not self.unmerged:
+            known = b"\x00%d 0\n%s" % (len(rows), unhexlify(self.tree))
+            body.append(b"TREE" + len(known).to_bytes(4, "big") + known)
         content = b"".join((struct.pack(">4sII", b"DIRC", version, len(rows)), *body))
         return content + hashlib.sha1(content, usedforsecurity=False).digest()
 

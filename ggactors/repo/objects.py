@@ -87,6 +87,7 @@ class Objects:
         self._packs = Packs(self.borrowed) if self.borrowed else self._own
         self._trees: dict[Sha, Mapping[bytes, Entry]] = {}
         self._commits: dict[Sha, Commit] = {}
+        self._named: dict[tuple[Sha, bytes], bool] = {}
         self._weight = 0
         self._made: set[bytes] = set()
         self._names = 0
@@ -148,6 +149,19 @@ class Objects:
         self._trees[sha] = entries
         self._weight += len(entries)
         return entries
+
+    def names(self, tree: Sha, name: bytes) -> bool:
+        """Tell whether a file of this name lies anywhere below a tree."""
+        known = self._named.get((tree, name))
+        if known is None:
+            entries = self.tree(tree)
+            known = name in entries or any(
+                self.names(child, name) for mode, child in entries.values() if mode == DIRECTORY
+            )
+            if len(self._named) > TREES_KEPT:
+                self._named = {}
+            self._named[(tree, name)] = known
+        return known
 
     def commit(self, sha: Sha) -> Commit:
         """Read a commit; one at the edge of a shallow history has no parents."""

@@ -19,6 +19,7 @@ from ggactors.repo.objects import Objects
 from ggactors.repo.place import Place
 from ggactors.repo.scan import is_repository, scan
 from ggactors.repo.settings import read_settings
+from ggactors.repo.trees import against, targets
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -342,10 +343,8 @@ def measure(place: Place) -> tuple[int, int, list[bytes], list[Problem]]:
 
 def uncommitted(place: Place, head_tree: bytes) -> dict[bytes, tuple[int, bytes] | None]:
     """Map the paths the operator has changed, staged or added to what is on disk there (None: deleted); nothing is written."""
-    from ggactors.repo.trees import walk
-
     index = Index.read(place.index_path)
-    out = {path: after for path, (_, after) in index.against(walk(place.store, head_tree)).items()}
+    out = targets(against(place.store, index, head_tree))
     found = scan(place, index)
     out.update(found.changes())
     out.update(dict.fromkeys(index.unmerged))

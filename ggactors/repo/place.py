@@ -12,8 +12,6 @@ from ggactors.repo.index import Index, IndexLock
 from ggactors.repo.refs import Refs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ggactors.repo.attributes import Attributes
     from ggactors.repo.disk import Disk
     from ggactors.repo.objects import Objects, Sha
@@ -79,11 +77,10 @@ class Place:
         found = attributes_on_disk(self.root, self.common, self.settings, any_tracked=index.attributes)
         return LineEnds(self.settings, found)
 
-    def line_ends_of(self, tree: Sha, paths: Iterable[bytes]) -> LineEnds:
-        """Give the conversion that holds once ``tree``, whose files are ``paths``, is checked out."""
-        return LineEnds(self.settings, self.attributes_of(tree, paths))
+    def line_ends_of(self, tree: Sha) -> LineEnds:
+        """Give the conversion that holds once ``tree`` is checked out."""
+        return LineEnds(self.settings, self.attributes_of(tree))
 
-    def attributes_of(self, tree: Sha, paths: Iterable[bytes]) -> Attributes | None:
-        """Give the attributes that hold in a tree whose files are ``paths``; None when nothing says anything."""
-        tracked = any(path.endswith(b".gitattributes") for path in paths)
-        return attributes_in_tree(self.store, tree, self.common, self.settings, any_tracked=tracked)
+    def attributes_of(self, tree: Sha) -> Attributes | None:
+        """Give the attributes that hold in a tree; None when nothing says anything."""
+        return attributes_in_tree(self.store, tree, self.common, self.settings)

@@ -32,7 +32,7 @@ def restore(place: Place, tree: Sha, original: Index | None) -> None:
         found = scan(place, probe, into_nested=True)
         for path in (*found.fresh, *found.changed):
             remove(place, path)
-        ends = place.line_ends_of(tree, goal)
+        ends = place.line_ends_of(tree)
         written = {}
         for path in (*found.changed, *found.deleted):
             make_room(place, path)

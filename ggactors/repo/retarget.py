@@ -14,8 +14,9 @@ from ggactors.repo.checkout import check_path, create
 from ggactors.repo.disk import make_folders
 from ggactors.repo.faults import Malformed
 from ggactors.repo.index import Index
+from ggactors.repo.objects import DIRECTORY
 from ggactors.repo.scan import scan
-from ggactors.repo.trees import walk
+from ggactors.repo.trees import against, lookup
 
 if TYPE_CHECKING:
     from ggactors.repo.objects import Sha
@@ -49,29 +50,35 @@ def retarget(place: Place, tree: Sha, *, untracked: Untracked) -> int:
         stale = {*found.changed, *found.deleted, *index.unmerged}
         for path in stale:
             index.remove(path)
-        items = list(walk(place.store, tree))
+        differing = against(place.store, index, tree)
         safe: set[bytes] = set()
-        for path, _, _ in items:
-            check_path(path, safe)
-        differing = index.against(iter(items))
-        goal = {path for path, _, _ in items}
-        for path in (stale | set(differing)) - goal:
-            remove(place, path)
-            index.remove(path)
+        for path, (wanted, _) in differing.items():
+            if wanted is not None:
+                check_path(path, safe)
+        for path in stale | set(differing):
+            if not _wanted(place, tree, path):
+                remove(place, path)
+                index.remove(path)
         for path in found.fresh:
-            if path not in goal:
+            if not _wanted(place, tree, path):
                 remove(place, path)
         for path in found.strays:
             _remove_whole(place, path)
-        ends = place.line_ends_of(tree, goal)
+        ends = place.line_ends_of(tree)
         written = 0
         for path, (wanted, _) in differing.items():
             if wanted is not None:
                 make_room(place, path)
                 index.set(path, wanted, create(place, ends, place.on_disk(path), path, wanted))
                 written += 1
+        index.tree = tree
         lock.save(index)
         return written
+
+
+def _wanted(place: Place, tree: Sha, path: bytes) -> bool:
+    entry = lookup(place.store, tree, path)
+    return entry is not None and entry[0] != DIRECTORY
 
 
 def remove(place: Place, path: bytes) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from ggactors.repo.faults import MissingObject
 from ggactors.repo.objects import DIRECTORY, EMPTY_TREE, Entry, Objects, Sha
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from ggactors.repo.index import Index
+
+Differences = dict[bytes, tuple[Entry | None, Entry | None]]
+"""What paths are in one place and in another."""
 Changes = dict[bytes, Entry | None]
 """What becomes of paths: their new entry, or None when they go."""
 
@@ -40,9 +46,9 @@ def lookup(store: Objects, tree: Sha | None, path: bytes) -> Entry | None:
     return entry
 
 
-def diff(store: Objects, old: Sha | None, new: Sha | None) -> dict[bytes, tuple[Entry | None, Entry | None]]:
+def diff(store: Objects, old: Sha | None, new: Sha | None) -> Differences:
     """Map each file path that differs to its entry before and after."""
-    out: dict[bytes, tuple[Entry | None, Entry | None]] = {}
+    out: Differences = {}
     stack: list[tuple[bytes, Sha | None, Sha | None]] = [(b"", old, new)]
     nothing: Mapping[bytes, Entry] = {}
     while stack:
@@ -62,7 +68,7 @@ def diff(store: Objects, old: Sha | None, new: Sha | None) -> dict[bytes, tuple[
 
 
 def _differ(
-    out: dict[bytes, tuple[Entry | None, Entry | None]],
+    out: Differences,
     stack: list[tuple[bytes, Sha | None, Sha | None]],
     path: bytes,
     before: Entry | None,
@@ -76,6 +82,17 @@ def _differ(
     new_file = None if new_folder is not None else after
     if old_file is not None or new_file is not None:
         out[path] = (old_file, new_file)
+
+
+def against(store: Objects, index: Index, tree: Sha | None) -> Differences:
+    """Compare an index with a tree: differing paths to (in the tree, in the index). Unmerged paths count as absent."""
+    if tree is not None and index.tree is not None:
+        if index.tree == tree:
+            return {}
+        if store.has(index.tree):
+            with contextlib.suppress(MissingObject):
+                return diff(store, tree, index.tree)
+    return index.against(walk(store, tree) if tree is not None else iter(()))
 
 
 def targets(changes: Mapping[bytes, tuple[Entry | None, Entry | None]]) -> Changes:

@@ -17,7 +17,6 @@ from ggactors.repo.faults import InTheWay
 from ggactors.repo.operator import find
 from ggactors.repo.textmerge import Labels
 from ggactors.repo.treemerge import merge_commits
-from ggactors.repo.trees import walk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -113,7 +112,7 @@ def merge_as_we(where: Path) -> str:
     store, ours, theirs = place.store, place.refs.read(MAIN), place.refs.read(b"refs/heads/side")
     try:
         tree = store.commit(ours).tree
-        attributes = place.attributes_of(tree, (path for path, _, _ in walk(store, tree)))
+        attributes = place.attributes_of(tree)
         labels = Labels(ours=b"HEAD", theirs=b"side")
         merged = merge_commits(store, ours, theirs, labels=labels, attributes=attributes)
         try:

@@ -23,7 +23,7 @@ def where(tmp_path_factory):
     made = init(tmp_path_factory.mktemp("merges") / "r", {})
     yield made
     git(made, "fsck", "--strict", "--no-dangling")
-    shutil.rmtree(made)
+    shutil.rmtree(made, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)
