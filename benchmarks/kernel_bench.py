@@ -49,9 +49,9 @@ MEASURES = (
     Measure(name="ask, round trips/s", work="ask", n=500, rounds=60, targets={LETTERS: 1.0, BYTES: 1.4}),
     Measure(name="tell/s", work="tell", n=2000, rounds=40, targets={LETTERS: 2.0, BYTES: 5.0}),
     Measure(name="fan-in from 100/s", work="fan_in", n=2000, rounds=40, targets={LETTERS: 2.0}),
-    Measure(name="spawn 10,000, /s", work="spawn", n=10_000, rounds=7, targets={LETTERS: 1.0, TUNED: 2.0}),
+    Measure(name="spawn 10,000, /s", work="spawn", n=10_000, rounds=21, targets={LETTERS: 1.0, TUNED: 2.0}),
     Measure(name="ring of 1,000, hops/s", work="ring", n=3000, rounds=25, targets={LETTERS: 1.2}),
-    Measure(name="10,000 suspended waiters woken, /s", work="wake", n=10_000, rounds=9, targets={LETTERS: 0.5}),
+    Measure(name="10,000 suspended waiters woken, /s", work="wake", n=10_000, rounds=15, targets={LETTERS: 0.5}),
 )
 HEAVIEST_ACTOR = 3_600
 
