@@ -15,11 +15,11 @@ from ggactors.actors.stations import SessionEnd
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.crew import SUBMIT_PROGRAM
-from ggactors.protocol.events import AssistantMessage, CodeExecution, ToolAnswered, ToolCalled
+from ggactors.protocol.events import AssistantMessage, CodeExecution, Log, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolCall, ToolResult
 from ggactors.protocol.program import ProgramKind, Returned
 from ggactors.protocol.values import Code, Refused, Status
-from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, nothing_shown
+from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, nothing_shown, used_failed, used_logged
 from ggactors.rules.endings import summary_of
 from ggactors.rules.programs import error_type_of
 
@@ -42,6 +42,11 @@ class SandboxFault(Exception):  # noqa: N818
     """The sandbox itself failed under a program: a defect of the runtime, never the model's doing (X5)."""
 
 
+def nothing_used() -> tuple[tuple[str, str], ...]:
+    """Have used nothing that brings code of its own."""
+    return ()
+
+
 @frozen(kw_only=True)
 class Coding:
     """What an agent needs to answer with programs. ``spec`` is the call that submits one; ``granted`` are the ids it may call.
@@ -57,6 +62,8 @@ class Coding:
     views: Views
     parse_wait: Callable[[Mapping[str, Any]], str | Refused]
     parse_children: Callable[[Mapping[str, Any]], tuple[str, ...] | Refused | None]
+    on_use: Callable[[], tuple[tuple[str, str], ...]] = nothing_used
+    """Takes the code that is due of what was used: the name of each skill, and its program (E6)."""
 
 
 @define(kw_only=True)
@@ -79,6 +86,8 @@ class CodeTurn:
     _children: dict[str, None] = field(factory=dict)
     _waiting: Waiting = field(init=False)
     _calls: int = 0
+    _endings_off: bool = False
+    """Whether what runs has no ending group (E6)."""
 
     def __attrs_post_init__(self) -> None:
         """Say what the model said; it is never compiled (E2)."""
@@ -142,6 +151,8 @@ class CodeTurn:
         result = await self.coding.runner.run(program, self._serve)
         for note in self.coding.operations.take_notes():
             self._notice(note)
+        if result.kind is not ProgramKind.FAULT:
+            await self._run_used()
         declared = self._declared[-1] if self._declared else None
         if result.kind is not ProgramKind.OK:
             self._tell(result, finished=False, revoked=declared is not None)
@@ -160,6 +171,27 @@ class CodeTurn:
             self._notice(gate_blocked(held))
             return None
         return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+
+    async def _run_used(self) -> None:
+        """Run the code of what the program used, without an ending group; its failure is one sentence and no error turn (E6).
+
+        A use inside of it runs nothing further.
+        """
+        for name, source in self.coding.on_use():
+            self._endings_off = True
+            try:
+                result = await self.coding.runner.run(source, self._serve)
+            finally:
+                self._endings_off = False
+            self.coding.on_use()
+            if result.kind is ProgramKind.FAULT:
+                raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
+            for note in self.coding.operations.take_notes():
+                self._notice(note)
+            if result.logs:
+                self.desk.emit(Log(agent=self.agent.id, level="info", message=used_logged(name, result.logs)))
+            if result.kind is not ProgramKind.OK:
+                self._notice(used_failed(name, result.error))
 
     def _failed(self, result: ProgramResult) -> None:
         """Give the model the error alone, and the turn its first failure's type (C1, E8)."""
@@ -207,6 +239,8 @@ class CodeTurn:
     async def _answer(self, operation: str, call: ToolCall) -> ProgramAnswer:
         module, _, function = operation.partition(".")
         if module == "session":
+            if self._endings_off:
+                return Refused(code=Code.UNAVAILABLE, message="the code of a skill has no ending calls")
             return self._declare(ToolCall(id=call.id, tool=function, args=call.args))
         if module in ("views", "docs"):
             return await self.coding.views.serve(operation, call.args, self._operate)

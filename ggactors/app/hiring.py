@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ggactors.actors.agent import AgentActor
+from ggactors.actors.coding import nothing_used
 from ggactors.actors.desk import CannotDispatch
 from ggactors.actors.gates import NoHooks
 from ggactors.actors.reviewing import MergeStation, ReviewStation
@@ -24,6 +25,7 @@ from ggactors.tools.delegation import parse_subagent_wait
 from ggactors.tools.endings import RoleEndings
 from ggactors.tools.environment import agent_environment
 from ggactors.tools.guides import Guides
+from ggactors.tools.skills import READ_SKILL, SkillKit
 from ggactors.tools.tasks import TaskKit
 from ggactors.tools.toolbox import build_toolbox
 from ggactors.tools.workbench import LocalWorkbench
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from ggactors.programs.pool import Programs
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
+    from ggactors.protocol.skills import Skill
     from ggactors.runtime.fairlock import FairLock
     from ggactors.runtime.slots import Seat
     from ggactors.store.folder import RunFolder
@@ -108,6 +111,7 @@ class Hiring:
         env = self.environment(order.id, profile)
         bench = self._workbench(order, env)
         hooks = self.hooking.of_agent(order, profile, env)
+        kits = self._kits(profile)
         toolbox = build_toolbox(
             profile,
             agent=order.id,
@@ -115,12 +119,13 @@ class Hiring:
             ask_board=None if self.desk.board is None else self.desk.board.ask,
             delegation=Delegate(order.id, self.desk, self.say) if "subagents" in profile.capabilities else None,
             crew=self.launch.crew,
-            kits=self._kits(profile),
+            kits=kits,
             extra=self.launch.tools,
             mask=self.mask,
         )
         box = self.hooking.around(toolbox, hooks, bench, order.workdir)
-        hired = self._coder(profile, order, box)
+        on_use = next((kit.take_used for kit in kits if isinstance(kit, SkillKit)), nothing_used)
+        hired = self._coder(profile, order, box, on_use)
         return AgentActor(
             order=order,
             profile=profile,
@@ -133,7 +138,13 @@ class Hiring:
             seat=seat,
             station=self._station(order, assigned),
             desk=self.desk,
-            system=system_prompt(profile, order, guide=guides.opening(), sdk=None if hired is None else hired.summary),
+            system=system_prompt(
+                profile,
+                order,
+                guide=guides.opening(),
+                sdk=None if hired is None else hired.summary,
+                skills=self._skills(profile) if profile.grants(READ_SKILL.tool, READ_SKILL.id) else (),
+            ),
             parse_wait=parse_wait,
             parse_children=parse_subagent_wait,
             guide=guides.near,
@@ -142,15 +153,24 @@ class Hiring:
 
     def _kits(self, profile: Profile) -> list[Kit]:
         """Make what serves the capabilities that are an agent's own."""
-        return [TaskKit()] if TASKS in profile.capabilities else []
+        kits: list[Kit] = [TaskKit()] if TASKS in profile.capabilities else []
+        language = None if profile.code is None else profile.code.language
+        kits += [SkillKit(skills=self._skills(profile), language=language)] if profile.skills is not None else []
+        return kits
 
-    def _coder(self, profile: Profile, order: AgentOrder, box: ServedToolbox) -> Hired | None:
+    def _skills(self, profile: Profile) -> tuple[Skill, ...]:
+        return () if profile.skills is None else self.launch.skills[profile.skills.dir]
+
+    def _coder(
+        self, profile: Profile, order: AgentOrder, box: ServedToolbox, on_use: Callable[[], tuple[tuple[str, str], ...]]
+    ) -> Hired | None:
         """Make what an agent needs to answer with programs, if it does. Raises CannotDispatch when there is no sandbox."""
         if profile.code is None:
             return None
         if self.programs is None:
             raise CannotDispatch(f"{profile.id} answers with programs, and this run has no sandbox")
-        return hire(profile, order, grant=profile.code, crew=self.launch.crew, toolbox=box, programs=self.programs)
+        hired = hire(profile, order, grant=profile.code, crew=self.launch.crew, toolbox=box, programs=self.programs)
+        return evolve(hired, coding=evolve(hired.coding, on_use=on_use))
 
     def environment(self, agent: str, profile: Profile) -> dict[str, str]:
         """Compose the environment of an agent's commands and of its hooks."""

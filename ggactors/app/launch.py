@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 
     from ggactors.crew import Reading
+    from ggactors.crew.skills import LoadedSkills
     from ggactors.hooks.pins import Pin, Pinned
     from ggactors.models.resolve import ModelSource, Resolution
     from ggactors.ports import HookObject, Workbench
     from ggactors.protocol.agent import AgentOrder
+    from ggactors.protocol.skills import Skill
     from ggactors.store.folder import RunFolder
 
 
@@ -48,6 +50,8 @@ class Launch:
     """Hook objects of the embedding program."""
     pins: Mapping[str, Pin] = field(factory=dict)
     """Script files of hooks as they were at launch (H39)."""
+    skills: Mapping[str, tuple[Skill, ...]] = field(factory=dict)
+    """Skills as they were at launch, by the ``dir`` the crew writes."""
     bench: Callable[[AgentOrder], Workbench] | None = None
     """Gives an agent its workbench; None is a directory of this machine."""
 
@@ -139,7 +143,7 @@ def _checked(
     from ggactors.tools.toolbox import own_tool_problems
 
     problems: list[Problem] = []
-    read, resolution, pinned = _read(crew, problems)
+    read, resolution, pinned, skills = _read(crew, problems)
     if checkout not in (None, "private", "inPlace"):
         problems.append(Problem(path="checkout", what=f"{checkout!r} is no checkout", remedy="use private or inPlace"))
     if land not in (None, "end", "each", "never"):
@@ -169,23 +173,35 @@ def _checked(
         tools=tools,
         hooks=hooks,
         pins=pinned.pins,
+        skills=skills.skills,
     )
 
 
-def _read(crew: Crew | Reading | str | Path, problems: list[Problem]) -> tuple[Crew | None, Resolution, Pinned]:
-    """Read the crew as far as it goes, with every model and script file it names, adding what stands in the way."""
+def _read(
+    crew: Crew | Reading | str | Path, problems: list[Problem]
+) -> tuple[Crew | None, Resolution, Pinned, LoadedSkills]:
+    """Read the crew as far as it goes, with every model, script file and skill it names, adding what stands in the way."""
     from ggactors.crew import Reading, read_crew
+    from ggactors.crew.skills import load_skills
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import resolve_all
 
     if isinstance(crew, Crew):
-        reading = Reading(crew=crew, problems=(), models=crew.models, hooks=crew.every_hook, folder=crew.folder)
+        reading = Reading(
+            crew=crew,
+            problems=(),
+            models=crew.models,
+            hooks=crew.every_hook,
+            skills=crew.every_skills,
+            folder=crew.folder,
+        )
     else:
         reading = crew if isinstance(crew, Reading) else read_crew(Path(crew))
     resolution = resolve_all(reading.models, reading.folder)
     pinned = pin_files(reading.hooks, reading.folder)
-    problems.extend((*reading.problems, *resolution.problems, *pinned.problems))
-    return reading.crew, resolution, pinned
+    skills = load_skills(reading.skills, reading.folder)
+    problems.extend((*reading.problems, *resolution.problems, *pinned.problems, *skills.problems))
+    return reading.crew, resolution, pinned, skills
 
 
 def _workspace_problems(workspace: Path, crew: Crew | None, home: Path) -> list[Problem]:

@@ -25,14 +25,16 @@ def run(options: argparse.Namespace) -> int:
     """Check a crew. The files its models are served from and its hooks' scripts are opened; no model is called, no hook run."""
     from ggactors.app.coding import program_problems
     from ggactors.crew import read_crew
+    from ggactors.crew.skills import load_skills
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import check_specs
     from ggactors.telemetry.plaintext import one_line
 
     reading = read_crew(options.crew)
     files = pin_files(reading.hooks, reading.folder).problems
+    skills = load_skills(reading.skills, reading.folder).problems
     sandbox = program_problems(reading.crew)
-    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *sandbox]
+    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *skills, *sandbox]
     for problem in problems:
         print(one_line(str(problem)))
     for note in reading.notes:

@@ -77,6 +77,10 @@ def executed_files(reading: Reading) -> dict[Path, str]:
                 files[Path(reading.folder) / file] = f"at {hook.event}"
             case _:
                 pass
+    from ggactors.crew.skills import load_skills
+
+    for code in load_skills(reading.skills, reading.folder).code:
+        files[code] = "in the sandbox, when its skill is read"
     return files
 
 

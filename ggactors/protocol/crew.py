@@ -9,6 +9,7 @@ from attrs import field, frozen
 
 from ggactors.protocol.hooks import HookSpec  # noqa: TC001 - cattrs needs it at run time
 from ggactors.protocol.program import Language, ProgramLimits
+from ggactors.protocol.skills import SkillsSpec  # noqa: TC001 - cattrs needs it at run time
 from ggactors.protocol.values import Scope  # noqa: TC001 - cattrs needs it at run time
 
 PROJECT_MANAGEMENT = "project-management"
@@ -19,6 +20,9 @@ SUBAGENTS = "subagents"
 
 RESPONSES_AS_CODE = "responses-as-code"
 """The capability that has a profile answer with programs (X1)."""
+
+SKILLS = "skills"
+"""The capability that gives an agent instructions to read when it needs them."""
 
 TASKS = "tasks"
 """The capability that gives an agent a list of tasks of its own."""
@@ -34,7 +38,7 @@ CAPABILITIES = (
     "compaction",
     RESPONSES_AS_CODE,
     TASKS,
-    "skills",
+    SKILLS,
     "memories",
     "mcp",
 )
@@ -126,6 +130,7 @@ class Profile:
     operations: tuple[str, ...] | None = None
     roster: tuple[RosterEntry, ...] = ()
     hooks: tuple[HookSpec, ...] = ()
+    skills: SkillsSpec | None = None
 
     def grants(self, tool: str, operation: str) -> bool:
         """Tell whether the allowlist lets an operation pass: by its tool's name, in code mode by its id."""
@@ -164,6 +169,11 @@ class Crew:
     def every_hook(self) -> tuple[HookSpec, ...]:
         """List the session's hooks and every profile's, in document order."""
         return (*self.hooks, *(hook for profile in self.profiles for hook in profile.hooks))
+
+    @property
+    def every_skills(self) -> tuple[SkillsSpec, ...]:
+        """List where every profile's skills lie, in document order."""
+        return tuple(profile.skills for profile in self.profiles if profile.skills is not None)
 
     @property
     def root(self) -> Profile:

@@ -13,8 +13,9 @@ from ggactors.protocol.values import Kind, Role
 if TYPE_CHECKING:
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.board import IssuePicture, LastAttempt, MergeJob, Verdict
-    from ggactors.protocol.crew import Profile
+    from ggactors.protocol.crew import CodeGrant, Profile
     from ggactors.protocol.git import ChangeSummary, FileChange
+    from ggactors.protocol.skills import Skill
 
 _ENDINGS = {
     Role.STANDARD: "`finish` with a summary of what you did",
@@ -88,10 +89,18 @@ def _by_tools(order: AgentOrder) -> list[str]:
     ]
 
 
-def system_prompt(profile: Profile, order: AgentOrder, *, guide: str | None = None, sdk: str | None = None) -> str:
+def system_prompt(
+    profile: Profile,
+    order: AgentOrder,
+    *,
+    guide: str | None = None,
+    sdk: str | None = None,
+    skills: tuple[Skill, ...] = (),
+) -> str:
     """Compose an agent's system prompt: who it is, its role, how it ends, the operator's instructions, the repository's guide.
 
-    ``guide`` is the text of ``AGENTS.md`` in its root directory; ``sdk`` lists the calls of an agent that answers with programs.
+    ``guide`` is the text of ``AGENTS.md`` in its root directory; ``sdk`` lists the calls of an agent that answers with programs;
+    ``skills`` are announced.
     """
     code = profile.code
     parts = [
@@ -102,9 +111,22 @@ def system_prompt(profile: Profile, order: AgentOrder, *, guide: str | None = No
         parts.append(order.notes)
     if profile.instructions:
         parts.append(f"Instructions for {profile.name}:\n{profile.instructions}")
+    if skills:
+        parts.append(_skills(skills, code))
     if guide:
         parts.append(repository_text("AGENTS.md", guide))
     return "\n\n".join(parts)
+
+
+def _skills(skills: tuple[Skill, ...], code: CodeGrant | None) -> str:
+    """Announce skills by name and description; the body is read on use."""
+    reading = (
+        "read_skill"
+        if code is None
+        else f"gg.skills.{'read_skill' if code.language is Language.PYTHON else 'readSkill'}"
+    )
+    listed = "\n".join(f"- {one.name}: {one.description}" for one in skills)
+    return f"Your skills. Before doing what one is for, read it by `{reading}`:\n{listed}"
 
 
 def repository_text(path: str, text: str) -> str:
@@ -222,6 +244,17 @@ def nothing_shown() -> str:
     return heading(
         "Notice", "Your program ran and opened nothing for you to read; `gg.views` shows you what you want to see."
     )
+
+
+def used_failed(skill: str, error: str) -> str:
+    """Say in one sentence that the code of a skill failed; its source is never shown (E6)."""
+    lines = [line for line in error.splitlines() if line.strip()] or ["it gave no reason"]
+    return f"The code that the skill {skill!r} runs on use failed: {one_line(lines[0], 200)}"
+
+
+def used_logged(skill: str, logs: tuple[str, ...]) -> str:
+    """Tell the operator what the code of a skill printed."""
+    return f"the skill {skill!r} printed on use: {clipped(' | '.join(logs), 2000)}"
 
 
 def _program_endings(role: Role, language: Language) -> str:

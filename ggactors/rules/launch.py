@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ggactors.protocol.hooks import HookSpec
+    from ggactors.protocol.skills import SkillsSpec
     from ggactors.protocol.values import Problem
 
 KEYS = ("name", "limits", "checkout", "land", "models", "hooks", "agents", "stuckDetection")
@@ -34,15 +35,16 @@ LANDINGS = ("end", "each", "never")
 class Reading:
     """What a document came to. ``crew`` is None exactly when there are problems.
 
-    ``models`` and ``hooks`` (the session's and every profile's) are those that could be read, for the checks of files and keys,
-    also when the rest is wrong; relative names in them are relative to ``folder``. ``notes`` are for the operator and refuse
-    nothing.
+    ``models``, ``hooks`` (the session's and every profile's) and ``skills`` are those that could be read, for the checks of
+    files and keys, also when the rest is wrong; relative names in them are relative to ``folder``. ``notes`` are for the
+    operator and refuse nothing.
     """
 
     crew: Crew | None
     problems: tuple[Problem, ...]
     models: tuple[ModelSpec, ...] = ()
     hooks: tuple[HookSpec, ...] = ()
+    skills: tuple[SkillsSpec, ...] = ()
     folder: str = "."
     notes: tuple[str, ...] = ()
 
@@ -89,6 +91,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
         problems=problems,
         models=named,
         hooks=(*hooks, *(hook for draft in drafts for hook in draft.hooks)),
+        skills=tuple(d.capabilities.skills for d in drafts if d.capabilities.skills is not None),
         folder=folder,
         notes=notes(limits, table.at("limits")),
     )

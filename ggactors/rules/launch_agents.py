@@ -178,4 +178,5 @@ def frozen_profile(draft: ProfileDraft) -> Profile:
             if entry.agent is not None
         ),
         hooks=draft.hooks,
+        skills=draft.capabilities.skills,
     )

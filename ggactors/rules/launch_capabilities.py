@@ -8,15 +8,17 @@ from ggactors.protocol.crew import (
     CAPABILITIES,
     PROJECT_MANAGEMENT,
     RESPONSES_AS_CODE,
+    SKILLS,
     SUBAGENTS,
     TASKS,
     BoardGrant,
     CodeGrant,
 )
 from ggactors.protocol.program import Language, ProgramLimits
-from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole
+from ggactors.protocol.skills import SkillsSpec
+from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole, words
 
-HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS)
+HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS, SKILLS)
 """Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
 LANGUAGES = tuple(language.value for language in Language)
@@ -47,13 +49,14 @@ class DelegationDraft:
 
 @frozen(kw_only=True)
 class Capabilities:
-    """One profile's capabilities: the ids that are on, in document order, and what four of them configure."""
+    """One profile's capabilities: the ids that are on, in document order, and what five of them configure."""
 
     on: tuple[str, ...] = ()
     board: BoardDraft | None = None
     delegation: DelegationDraft | None = None
     shell_env: tuple[str, ...] = ()
     code: CodeGrant | None = None
+    skills: SkillsSpec | None = None
 
 
 def read_capabilities(place: Place) -> Capabilities:
@@ -99,6 +102,11 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
         case "responses-as-code":
             code = _code(_part(table, "params", ("language", "timeoutSecs", "maxMemoryBytes")), enabled=enabled)
             read = evolve(read, code=code if enabled else None)
+        case "skills":
+            params = _part(table, "params", ("dir",))
+            where = params.need("dir", words, "name the folder that holds the skills' folders", when=enabled)
+            found = None if where is None else SkillsSpec(dir=where, path=params.at("dir").path)
+            read = evolve(read, skills=found if enabled else None)
         case _:
             _loose(table)
     if capability in HERE and capability != PROJECT_MANAGEMENT:

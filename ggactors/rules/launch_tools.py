@@ -31,6 +31,7 @@ TOOLS = (
     "wait_for_subagents",
     "send_message",
     *TASKS,
+    "read_skill",
     *ENDINGS,
     "submit_program",
 )
@@ -41,13 +42,14 @@ OPERATIONS = (
     *(f"board.{name}" for name in TOOLS[:8]),
     *(f"delegation.{name}" for name in ("spawn_subagent", "wait_for_subagents", "send_message")),
     *(f"tasks.{name}" for name in TASKS),
+    "skills.read_skill",
     *(f"session.{name}" for name in ENDINGS),
     *(f"views.{name}" for name in ("open_text", "open_file", "close", "current")),
     "docs.search",
     "docs.open",
 )
 
-OPEN_MODULES = ("skills", "memories")
+OPEN_MODULES = ("memories",)
 """Modules whose functions come with their capability; here only the module is known."""
 
 

@@ -21,6 +21,7 @@ from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
 from ggactors.tools.render import MOST, bound, json_text, workbench_text
 from ggactors.tools.results import snake, workbench_value
+from ggactors.tools.skills import OPERATIONS as SKILL_OPERATIONS
 from ggactors.tools.tasks import OPERATIONS as TASK_OPERATIONS
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.workbench import WorkbenchAnswer
     from ggactors.tools.operation import Operation
 
-OF_KITS = TASK_OPERATIONS
+OF_KITS = (*TASK_OPERATIONS, *SKILL_OPERATIONS)
 """The operations an agent's kits serve."""
 BUILT_IN = frozenset(
     {*(operation.tool for operation in (*WORKBENCH, *OF_KITS)), *BOARD_TOOLS, *DELEGATION_TOOLS, SUBMIT_PROGRAM}

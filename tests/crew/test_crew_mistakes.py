@@ -108,6 +108,22 @@ MISTAKES = [
         "agents[0].capabilities[3].params.depth",
         "did you mean 'maxDepth'",
     ),
+    # skills
+    (
+        'agents.critic.capabilities[0]={"id":"skills"}',
+        "agents[2].capabilities[0].params.dir",
+        "is missing",
+    ),
+    (
+        'agents.critic.capabilities[0]={"id":"skills","params":{"dir":5}}',
+        "agents[2].capabilities[0].params.dir",
+        "must be text",
+    ),
+    (
+        'agents.critic.capabilities[0]={"id":"skills","enabled":false,"params":{"dir":" "}}',
+        "agents[2].capabilities[0].params.dir",
+        "",
+    ),
     # capabilities of later versions
     *(
         (
@@ -115,7 +131,7 @@ MISTAKES = [
             "agents[2].capabilities[0].id",
             f"'{later}' is not in this version",
         )
-        for later in ("compaction", "skills", "memories", "mcp")
+        for later in ("compaction", "memories", "mcp")
     ),
     # the board
     (f"{BOARD}.params.mergeAgentId=merge_r", f"{BOARD}.params.mergeAgentId", "is not an id"),

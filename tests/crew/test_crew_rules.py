@@ -276,7 +276,8 @@ def test_operations_are_the_allowlist_of_code_mode_and_of_no_tool_calling_agent(
         return [problem.path for problem in check_document(document)]
 
     assert paths(list(OPERATIONS), code=True) == []
-    assert paths(["skills.anything"], code=True) == []
+    assert paths(["memories.anything"], code=True) == []
+    assert paths(["skills.anything"], code=True) == ["agents[1].operations[0]"]
     assert paths(["tasks.anything"], code=True) == ["agents[1].operations[0]"]
     assert paths(["read_file"], code=True) == ["agents[1].operations[0]"]
     assert paths(["files.readfile", 5], code=True) == ["agents[1].operations[0]", "agents[1].operations[1]"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ggactors.ports import LaunchRefused
 from ggactors.programs.artifacts import problems
 from ggactors.protocol.program import Language
 from ggactors.protocol.values import Status
@@ -70,3 +71,56 @@ async def test_an_agent_keeps_tasks_by_programs(tmp_path):
     )
     assert (outcome.status, outcome.summary) == (Status.COMPLETED, "kept"), of_type(events, "code_execution")
     assert "tasks.add_task" in of_type(events, "agent_spawned")[0].operations
+
+
+def write_skill(tmp_path: Path, name: str, on_use: str | None = None) -> None:
+    folder = tmp_path / "crew" / "skills" / name
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: For {name}.\n---\nDo {name}.\n")
+    if on_use is not None:
+        (folder / "scripts" / "on_use.py").write_text(on_use)
+
+
+SKILLS = {"id": "skills", "params": {"dir": "skills"}}
+
+
+async def test_an_agent_reads_a_skill_by_a_tool_call_and_none_of_its_code_runs(tmp_path):
+    write_skill(tmp_path, "tidy", "raise SystemExit('ran')")
+    outcome, events = await alone(
+        tmp_path, turn(asks("read_skill", name="tidy")), finish(), capabilities=[SKILLS, {"id": "files"}]
+    )
+    assert outcome.status is Status.COMPLETED
+    assert of_type(events, "tool_result")[0].output == "Do tidy."
+
+
+@needs_sandbox
+async def test_the_code_of_a_skill_runs_on_every_use_and_ends_nothing_E6(tmp_path):
+    count = (
+        "import gg\n"
+        "try:\n    n = int(gg.files.read_file('n'))\nexcept gg.NotFound:\n    n = 0\n"
+        "gg.files.write_file('n', str(n + 1))\n"
+        "try:\n    gg.session.finish('from a skill')\nexcept gg.Unavailable:\n    gg.files.write_file('refused', 'yes')\n"
+    )
+    write_skill(tmp_path, "count", count)
+    write_skill(tmp_path, "ends", "import gg\ngg.session.finish('no')")
+    outcome, events = await alone(
+        tmp_path,
+        {"program": "import gg\nfor _ in range(2): assert gg.skills.read_skill('count') == 'Do count.'"},
+        {"program": "import gg\ngg.skills.read_skill('ends')"},
+        {
+            "program": "import gg\nassert gg.files.read_file('n') == '2'\ngg.session.finish(gg.files.read_file('refused'))"
+        },
+        capabilities=[SKILLS, {"id": "files"}, CODE],
+    )
+    assert (outcome.status, outcome.summary) == (Status.COMPLETED, "yes"), of_type(events, "code_execution")
+    assert [str(one.outcome) for one in of_type(events, "turn_outcome")] == ["progressed", "progressed", "finished"]
+    assert len(of_type(events, "code_execution")) == 3
+    (journal,) = tmp_path.glob("state/runs/*/journal.db")
+    assert journal.read_bytes().count(b"The code that the skill 'ends' runs on use failed: ") == 1
+
+
+async def test_a_skill_that_is_wrong_refuses_the_launch_with_its_reason(tmp_path):
+    write_skill(tmp_path, "tidy")
+    (tmp_path / "crew" / "skills" / "tidy" / "SKILL.md").write_text("nothing")
+    with pytest.raises(LaunchRefused, match="no front matter"):
+        await alone(tmp_path, finish(), capabilities=[SKILLS])
