@@ -131,6 +131,7 @@ class Lock:
         self.disk = disk
         self.path = path
         self.lock = path + b".lock"
+        self.prepared = False
         self._wait = wait
         self._handle: int | None = None
 
@@ -154,6 +155,7 @@ class Lock:
         """Write the file-to-be into the lock; nothing changes for readers yet."""
         assert self._handle is not None
         self.disk.write(self._handle, content, self.lock)
+        self.prepared = True
         if sync:
             os.fsync(self._handle)
 

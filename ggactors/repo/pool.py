@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from ggactors.repo.place import Place
     from ggactors.repo.worktrees import Grounds
 
-MOST = 8
-"""Waiting worktrees kept; what is beyond is deleted."""
+MOST = 64
+"""Waiting worktrees kept; what is beyond is deleted. Making one anew costs a file system many times what one that waits does."""
 
 
 class Pool:
@@ -108,6 +108,11 @@ class Pool:
         if trash is not None:
             with self._lock:
                 self._trash.append(trash)
+
+    @property
+    def littered(self) -> bool:
+        """Tell whether anything waits to be deleted."""
+        return bool(self._trash)
 
     def sweep(self) -> None:
         """Delete what was renamed away."""

@@ -47,6 +47,11 @@ class Scan:
         """Tell whether the working tree holds exactly what the index says, untracked files aside."""
         return not (self.changed or self.deleted)
 
+    @property
+    def anything(self) -> bool:
+        """Tell whether taking the scan up changes the index."""
+        return bool(self.changed or self.deleted or self.fresh or self.refreshed)
+
     def changes(self) -> dict[bytes, Entry | None]:
         """Say what staging everything would make of each path."""
         out: dict[bytes, Entry | None] = dict.fromkeys(self.deleted)

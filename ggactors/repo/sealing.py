@@ -68,7 +68,8 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
         tip = head.commit
         if staged.tree != old_tree:
             tip = write_commit(place, staged.tree, [tip], message)
-        lock.prepare(index.dump())
+        if tip != head.commit or staged.found.anything:
+            lock.prepare(index.dump())
         now = refs.read(ref)
         if now != tip:
             refs.move(ref, tip, now, "commit: work sealed")
@@ -78,7 +79,8 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
                 refs.delete(head.ref, head.commit)
         elif tip != head.commit:
             refs.log(b"HEAD", head.commit, tip, "commit: work sealed")
-        lock.commit()
+        if lock.prepared:
+            lock.commit()
     return tip
 
 
@@ -94,7 +96,7 @@ def commit_here(place: Place, message: bytes, *, leave: Mapping[bytes, Entry | N
         staged = stage_all(place, index, old_tree, leave=leave)
         refuse_inner(place, index, staged.found, old_tree)
         if head.commit is None or staged.tree == old_tree:
-            if staged.found.refreshed:
+            if staged.found.anything:
                 lock.save(index)
             return None
         tip = write_commit(place, staged.tree, [head.commit], message)
