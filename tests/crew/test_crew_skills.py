@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from ggactors.cli.consent import executed_files
+from ggactors.crew.reading import reading_of
 from ggactors.crew.skills import load_skills
 from ggactors.protocol.program import Language
 from ggactors.protocol.skills import SkillsSpec
@@ -48,3 +50,11 @@ def test_every_skill_that_is_wrong_is_a_reason_of_its_own(tmp_path):
     whats = [problem.what for problem in load_skills([SPEC], str(tmp_path)).problems]
     for what, said in zip(whats, ["no front matter", "no SKILL.md", "is empty", "not UTF-8", "larger"], strict=True):
         assert said in what
+
+
+def test_a_found_crew_is_shown_with_the_code_its_skills_run(tmp_path):
+    write(tmp_path, "a", py=b"print(1)")
+    agent = {"id": "a", "root": True, "model": "script/s.json"}
+    agent["capabilities"] = [{"id": "skills", "params": {"dir": "skills"}}]
+    shown = executed_files(reading_of({"agents": [agent]}, folder=tmp_path))
+    assert "when its skill is read" in shown[tmp_path / "skills" / "a" / "scripts" / "on_use.py"]
