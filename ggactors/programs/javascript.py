@@ -102,7 +102,9 @@ def _carry_out(engine: QuickJS, execution: Execution, run: Callable[[Execution],
     except MemoryError:
         report = _OUT_OF_MEMORY
     fault = engine.world.fault
-    if isinstance(fault, wasmtime.Trap):  # the guest broke, or was stopped, where a call of its own asked something of it
+    if isinstance(
+        fault, wasmtime.Trap
+    ):  # the guest broke, or was stopped, where a call of its own asked something of it
         trapped = trap_word(fault)
     elif fault is not None and not isinstance(fault, Stopped | MemoryError):
         raise fault

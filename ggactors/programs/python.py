@@ -84,7 +84,7 @@ class PythonSlot:
         self._module = wasmtime.Module.deserialize_file(self._engine, str(compiled))
         self._linker = wasmtime.Linker(self._engine)
         self._world = World(self._engine)
-        self._world.define(self._linker, self._module)
+        self._world.serve(self._linker, self._module)
 
     def trap(self) -> None:
         """Have the running guest stop at its next step; from any thread."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Protocol
 
+from ggactors.programs.native import Export
 from ggactors.programs.wasi import Memory, World
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ PENDING, REJECTED = 0, 2
 _SPARE = 4 << 20
 """Bytes of linear memory beyond the heap a program may fill, so that running out of it is an error it can catch."""
 _STACK = 256 << 10
+_SCRATCH = 4096
+"""Bytes of the guest's memory that texts are handed over in, if they fit: most do, and allocating takes longer than copying."""
 _IMPORTS = (("host_call", 5, -1), ("host_interrupt", 0, 0), ("host_module_normalize", 5, 0), ("host_module_load", 3, 0))
 """What the guest imports from the host: name, how many numbers it takes, what it is answered when that fails."""
 
@@ -55,12 +58,12 @@ class QuickJS:
         self._module = wasmtime.Module.deserialize_file(self._engine, str(compiled))
         self._linker = wasmtime.Linker(self._engine)
         self.world = World(self._engine)
-        self.world.define(self._linker, self._module)
+        self.world.serve(self._linker, self._module)
         self._instance: Instance | None = None
         i32 = wasmtime.ValType.i32
         for name, count, failed in _IMPORTS:
             kind = wasmtime.FuncType([i32() for _ in range(count)], [i32()])
-            self._linker.define_func("env", name, kind, self.world.guarded(self._serving(name), True, failed))
+            self.world.define(self._linker, "env", name, kind, self._serving(name), failed)
 
     def trap(self) -> None:
         """Have the running instance stop at its next step; from any thread."""
@@ -110,8 +113,8 @@ class Instance:
         memory = self._exports["memory"]
         assert isinstance(memory, wasmtime.Memory)
         self.memory = Memory(store, memory)
-        self._functions: dict[str, wasmtime.Func] = {}
-        self._out = 0
+        self._functions: dict[str, Export] = {}
+        self._out = self._scratch = 0
         self._undefined = 0
 
     def limit(self, heap: int) -> None:
@@ -119,6 +122,7 @@ class Instance:
         self._do("set_memory_limit", heap)
         self._do("set_max_stack_size", _STACK)
         self._out = self._do("qjs_alloc", 4)
+        self._scratch = self._do("qjs_alloc", _SCRATCH)
 
     def bootstrap(self, source: str, names: tuple[str, ...]) -> tuple[int, ...]:
         """Evaluate a function's source, call it with ``host``, and give the properties of what it returns. Raises GuestFailed."""
@@ -184,11 +188,15 @@ class Instance:
             return None
         size = self._do("qjs_last_len")
         found = self.memory.read(self._do("qjs_last_ptr"), size) if size else b""
-        self._do("qjs_result_free")
+        if size > _SCRATCH:  # a smaller one is let go of by the next
+            self._do("qjs_result_free")
         return found
 
     def string(self, text: bytes) -> int:
         """Make a string value."""
+        if 0 < len(text) <= _SCRATCH:
+            self.memory.write(self._scratch, text)
+            return self._do("new_string", self._scratch, len(text))
         at, size = self._lend(text)
         made = self._do("new_string", at, len(text))
         self._do("qjs_free", at, size)
@@ -206,15 +214,14 @@ class Instance:
         return handle if answer == OK else 0
 
     def _do(self, name: str, *numbers: int) -> int:
-        import wasmtime
-
         found = self._functions.get(name)
         if found is None:
+            import wasmtime
+
             exported = self._exports[name]
             assert isinstance(exported, wasmtime.Func)
-            found = self._functions[name] = exported
-        answer = found(self._store, *numbers)
-        return answer if isinstance(answer, int) else 0
+            found = self._functions[name] = Export(self._store, exported)
+        return found(*numbers)
 
     def _into(self, name: str, *numbers: int) -> tuple[int, int]:
         """Call a function that gives a number through memory: its answer and the number."""

@@ -13,6 +13,7 @@ import struct
 import time
 from typing import TYPE_CHECKING, Protocol
 
+from ggactors.programs import native
 from ggactors.programs.execution import Stopped
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ class World:
         self._engine = engine
         self._streams: Streams | None = None
         self._memory: Memory | None = None
+        self._kept: list[object] = []
         self.fault: BaseException | None = None
         """What went wrong on this side of a call."""
 
@@ -102,10 +104,11 @@ class World:
         """Serve nobody."""
         self._streams = self._memory = self.fault = None
 
-    def define(self, linker: wasmtime.Linker, module: wasmtime.Module) -> None:
+    def serve(self, linker: wasmtime.Linker, module: wasmtime.Module) -> None:
         """Define every system call ``module`` imports."""
         import wasmtime
 
+        calls = self._calls()
         linker.allow_shadowing = True
         linker.define_wasi()
         for one in module.imports:
@@ -113,30 +116,33 @@ class World:
                 assert one.name is not None
                 kind = one.type
                 assert isinstance(kind, wasmtime.FuncType)
-                linker.define_func(_WASI, one.name, kind, self.guarded(self._calls().get(one.name), bool(kind.results)))
+                self.define(linker, _WASI, one.name, kind, calls.get(one.name, _absent))
 
-    def guarded(
-        self, call: Callable[..., int] | None, answers: bool, otherwise: int = NOSYS
-    ) -> Callable[..., int | None]:
-        """Wrap a host function so that it never raises: what it raises is kept, and the guest trapped at its next step."""
+    def define(
+        self,
+        linker: wasmtime.Linker,
+        module: str,
+        name: str,
+        kind: wasmtime.FuncType,
+        call: Callable[..., int],
+        failed: int = NOSYS,
+    ) -> None:
+        """Define a function guests import. What it raises is kept, it answers ``failed``, and the guest traps at its next step."""
 
-        def serve(*numbers: int) -> int | None:
+        def guarded(*numbers: int) -> int:
             try:
-                answer = call(*numbers) if call is not None else otherwise
+                return call(*numbers)
             except IndexError:  # an address that is not the guest's: its own mistake, and answered as one
-                answer = INVAL
+                return INVAL if failed == NOSYS else failed
             except Stopped as stopped:
                 # Without its traceback, whose frames lead back to whoever looks at it: a circle that would keep all of the guest.
                 self.fault = self.fault or stopped.with_traceback(None)
-                self.stop()
-                answer = otherwise
             except BaseException as error:  # noqa: BLE001 - raised again by whoever ran the guest
                 self.fault = self.fault or error
-                self.stop()
-                answer = otherwise
-            return answer if answers else None
+            self.stop()
+            return failed
 
-        return serve
+        self._kept.append(native.define(linker, module, name, kind, guarded))
 
     def stop(self) -> None:
         """Have the guest trap at its next step."""
@@ -241,6 +247,10 @@ class World:
         self._here()[0].exited(status)
         self.stop()
         return 0
+
+
+def _absent(*_numbers: int) -> int:
+    return NOSYS
 
 
 def _now(clock: int) -> int:

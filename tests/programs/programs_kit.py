@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -30,6 +29,7 @@ from ggactors.protocol.values import Code, Refused
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
+    from pathlib import Path
 
 PYTHON, JAVASCRIPT, TYPESCRIPT = Language.PYTHON, Language.JAVASCRIPT, Language.TYPESCRIPT
 LANGUAGES = (PYTHON, JAVASCRIPT, TYPESCRIPT)

@@ -1,5 +1,7 @@
 """Programs that want out, or down with the host: nothing is reached, host memory stays bounded, the program is the culprit."""
 
+# ruff: noqa: E501 - a program reads best on one line, next to what it comes to
+
 from __future__ import annotations
 
 import resource
@@ -156,7 +158,7 @@ def test_a_structure_shared_2_to_the_40_fold_kills_the_program_and_not_the_host(
         (PYTHON, "x = []\nfor _ in range(40): x = [x, x]\ngg.files.write_file('a', x)"),
         (JAVASCRIPT, "let x = [];\nfor (let i = 0; i < 40; i++) x = [x, x];\ngg.files.writeFile('a', x)"),
     ):
-        result = pool.run(source, language, seconds=5)
+        result = pool.run(source, language, seconds=1.5)
         assert result.kind in ("limit", "runtime_error"), result
 
 
@@ -170,11 +172,11 @@ def test_host_memory_stays_bounded_whatever_programs_do(pool: Pool):
         (JAVASCRIPT, "while (true) console.log('z'.repeat(5000))"),
         (JAVASCRIPT, "let x = 'y'; while (true) { x += x; console.log(x) }"),
     ]
-    for language, source in heavy:
+    for language, _ in heavy:
         pool.run("", language)  # what a worker takes is not what is measured
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for language, source in heavy:
-        result = pool.run(source, language, seconds=1.0, memory=48 << 20)
+        result = pool.run(source, language, seconds=0.5, memory=48 << 20)
         assert result.kind in ("limit", "runtime_error", "ok"), (source, result)
         assert sum(len(line) for line in result.logs) <= 17_000
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
@@ -228,18 +230,18 @@ SPIN = {
 def test_a_program_is_stopped_at_its_time_X4(pool: Pool, case: str):
     language, source = SPIN[case]
     began = time.monotonic()
-    result = pool.run(source, language, seconds=0.5, memory=256 << 20)
+    result = pool.run(source, language, seconds=0.3, memory=256 << 20)
     assert (result.kind, result.limit) == ("limit", "time"), result
-    assert "longer than 0.5 s" in result.error
-    assert 500 <= result.duration_ms < 2500
+    assert "longer than 0.3 s" in result.error
+    assert 300 <= result.duration_ms < 2500
     assert time.monotonic() - began < 15  # booting included, on a busy machine
 
 
 def test_time_in_calls_does_not_count_X4(pool: Pool):
     for language in (PYTHON, JAVASCRIPT):
-        result = pool.run("gg.shell.run('1.2')", language, seconds=0.8)
+        result = pool.run("gg.shell.run('0.9')", language, seconds=0.6)
         assert (result.kind, result.error) == ("ok", "")
-        assert result.duration_ms < 800
+        assert result.duration_ms < 600
 
 
 HUNGRY = {

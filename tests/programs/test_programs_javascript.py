@@ -1,5 +1,7 @@
 """Programs in JavaScript and TypeScript: modules, top-level await, an SDK in the language's manner, exact lines."""
 
+# ruff: noqa: E501, ISC004 - a program reads best on one line, next to what it comes to
+
 from __future__ import annotations
 
 import pytest

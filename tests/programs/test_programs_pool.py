@@ -1,5 +1,7 @@
 """The pool: a cancelled program is gone at once, faults have the right culprit, nothing is left behind."""
 
+# ruff: noqa: E501 - a program reads best on one line, next to what it comes to
+
 from __future__ import annotations
 
 import os
@@ -9,9 +11,9 @@ import time
 
 import pytest
 import trio
-from programs_kit import JAVASCRIPT, LANGUAGES, PYTHON, SDKS, TYPESCRIPT, World, needs_code, opened
+from programs_kit import CACHE, JAVASCRIPT, LANGUAGES, PYTHON, SDKS, TYPESCRIPT, World, needs_code, opened
 
-from ggactors.programs.pool import Programs
+from ggactors.programs.pool import Programs, open_programs
 from ggactors.protocol.program import Language, ProgramLimits, ProgramResult, Returned
 from ggactors.testing.clock import PatientClock
 
@@ -99,7 +101,7 @@ async def test_cancelling_at_random_moments_never_misattributes_nor_hangs():
     async with opened(LANGUAGES) as programs:
 
         async def one() -> None:
-            for _ in range(12):
+            for _ in range(8):
                 language, source = rng.choice(sources)
                 with trio.move_on_after(rng.random() * 0.4):
                     result = await ran(programs, source, language, seconds=0.05)
@@ -113,7 +115,7 @@ async def test_cancelling_at_random_moments_never_misattributes_nor_hangs():
                         assert result.kind in ("ok", "limit"), result
 
         async with trio.open_nursery() as nursery:
-            for _ in range(4):
+            for _ in range(3):
                 nursery.start_soon(one)
     assert "fault" not in kinds
     assert kinds
@@ -139,22 +141,22 @@ async def test_many_programs_run_at_once_and_each_has_its_own_answer():
             assert result.logs == (word,), result
 
         async with trio.open_nursery() as nursery:
-            for number in range(16):
+            for number in range(10):
                 nursery.start_soon(one, number)
 
 
 async def test_what_a_call_raises_on_our_side_is_raised_here_and_never_shown_to_the_program_X5():
-    class Defect(Exception): ...
+    class OurError(Exception): ...
 
     async def serve(_operation: str, _args: dict) -> Returned:
-        raise Defect("ours")
+        raise OurError("ours")
 
     async with opened((PYTHON, JAVASCRIPT)) as programs:
         for language, source in (
             (PYTHON, "try:\n    gg.files.list_dir()\nexcept BaseException: pass"),
             (JAVASCRIPT, "try { gg.files.listDir() } catch {}"),
         ):
-            with pytest.raises(Defect, match="ours"):
+            with pytest.raises(OurError, match="ours"):
                 await programs.run(source, sdk=SDKS[language], serve=serve)
             assert (await ran(programs, "", language)).kind == "ok"
 
@@ -187,13 +189,13 @@ async def test_a_sandbox_that_cannot_start_is_our_fault_and_says_why_X5(tmp_path
 
 
 async def test_leaving_the_pool_leaves_no_thread_and_no_descriptor_behind():
-    before = fds()
+    before, others = fds(), threads()
     async with opened(LANGUAGES) as programs:
         for language in LANGUAGES:
             await ran(programs, "", language)
         await programs.warm(PYTHON)
-        assert threads()
-    assert threads() == set()
+        assert threads() > others
+    assert threads() == others
     assert fds() == before
 
     with trio.move_on_after(0.5):
@@ -201,14 +203,11 @@ async def test_leaving_the_pool_leaves_no_thread_and_no_descriptor_behind():
             nursery.start_soon(ran, programs, "while True: pass")
             nursery.start_soon(ran, programs, "gg.shell.run('1000')")
             await trio.sleep_forever()
-    assert threads() == set()
+    assert threads() == others
     assert fds() == before
 
 
 async def test_programs_have_a_limit_of_their_own_and_the_others_wait():
-    from ggactors.programs.pool import open_programs
-    from programs_kit import CACHE
-
     running = most = 0
 
     async def serve(_operation: str, _args: dict) -> Returned:

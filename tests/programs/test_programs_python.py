@@ -1,5 +1,7 @@
 """Programs in Python: the language is all there, the SDK is a library people like, and errors have the program's own lines."""
 
+# ruff: noqa: E501, ISC004 - a program reads best on one line, next to what it comes to
+
 from __future__ import annotations
 
 import pytest
@@ -163,7 +165,7 @@ def test_a_refusal_nobody_catches_carries_its_code_and_operation(pool: Pool):
 def test_a_program_leaves_nothing_to_the_next(pool: Pool):
     spoiled = "import sys, builtins, json\nbuiltins.len = lambda x: 7\njson.dumps = None\nsys.modules['leak'] = sys\ngg.files.x = 1"
     look = "import sys, json\nprint(len([]), 'leak' in sys.modules, json.dumps(1), hasattr(gg.files, 'x'))"
-    for _ in range(6):  # more than there are workers
+    for _ in range(3):
         assert pool.run(spoiled).kind == "ok"
         assert pool.run(look).logs == ("0 False 1 False",)
 

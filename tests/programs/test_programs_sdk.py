@@ -24,7 +24,10 @@ SIGNATURES = {
         "run(command: string, options?: { timeoutSecs?: number }): { exitCode: number; output: string }",
     ),
     "board.update_issue": (
-        "update_issue(issue_id: str, *, title: str | None = None, epic_id: str | None = gg.UNCHANGED, status: str | None = None) -> Record",
+        (
+            "update_issue(issue_id: str, *, title: str | None = None, epic_id: str | None = gg.UNCHANGED, "
+            "status: str | None = None) -> Record"
+        ),
         "updateIssue(issueId: string, options?: { title?: string; epicId?: string | null; status?: string }): { id: string }",
     ),
     "session.finish": ("finish(summary: str)", "finish(summary: string): void"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import pytest
@@ -46,10 +47,8 @@ def test_a_call_within_the_budget_is_read_as_it_was_sent(args):
 @given(sent=st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
 @settings(max_examples=150, deadline=None)
 def test_no_bytes_make_reading_a_request_fail_otherwise_than_as_junk(sent: bytes):
-    try:
+    with contextlib.suppress(Junk):
         assert read_request(sent) is not None
-    except Junk:
-        pass
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 else:
     ModuleType = type(sys)
 
-_PIECE = 1 << 16
+_FIRST, _PIECE = 1 << 12, 1 << 16
+"""Bytes of a reply that are asked for first, which most fit into, and then: the more is asked for, the longer that takes."""
 _IMPORT_FROM = 109
 _MOST_TEXT = 4000
 
@@ -43,10 +44,13 @@ class _Reading:
 
 def ask(letter: dict[str, Any]) -> Any:
     """Send the host one letter and read its reply."""
-    line = "".join(_encoder()(letter, 0)).encode() + b"\n"
+    return _sent("".join(_encode(letter, 0)).encode() + b"\n")
+
+
+def _sent(line: bytes) -> Any:
     while line:
         line = line[_write(2, line) :]
-    got = _read(0, _PIECE)
+    got = _read(0, _FIRST)
     if len(got) < 8:
         raise RuntimeError("the host did not answer; was its reply read by something else?")
     size = 8 + int(got[:8], 16)
@@ -56,11 +60,6 @@ def ask(letter: dict[str, Any]) -> Any:
         pieces.append(_read(0, min(size - have, _PIECE)))
         have += len(pieces[-1])
     return _scan(b"".join(pieces)[8:].decode(), 0)[0]
-
-
-def _encoder() -> Any:
-    """Make an encoder as ``json`` makes them: circles are found, NaN is refused."""
-    return make_encoder({}, _plain, encode_basestring_ascii, None, ": ", ", ", False, False, False)
 
 
 def _plain(value: Any) -> Any:
@@ -80,6 +79,10 @@ def text_of(error: BaseException) -> str:
         return str(error)[:_MOST_TEXT]
     except BaseException:  # noqa: BLE001 - a program's exception may do anything
         return "(its text could not be made)"
+
+
+# As `json` makes it, except that it does not look for circles, which end as recursion that is too deep. NaN is refused.
+_encode = make_encoder(None, _plain, encode_basestring_ascii, None, ": ", ", ", False, False, False)
 
 
 # ---------------------------------------------------------------- what programs see
@@ -187,6 +190,10 @@ class Function:
         self.__module__ = f"gg.{module}"
         self._id = f"{module}.{name}"
         self._params = params
+        self._names = [name for name, needed, _ in params if needed or len(params) == 1]
+        """The arguments that may be given by position: the required ones, and one that is alone."""
+        self._needed = [name for name, needed, _ in params if needed]
+        self._head = f'{{"call": "{self._id}", "args": '
 
     @property
     def __doc__(self) -> str:  # type: ignore[override]
@@ -196,7 +203,7 @@ class Function:
     def __signature__(self) -> Any:
         from inspect import Parameter, Signature
 
-        kinds = dict.fromkeys(self._positional(), Parameter.POSITIONAL_OR_KEYWORD)
+        kinds = dict.fromkeys(self._names, Parameter.POSITIONAL_OR_KEYWORD)
         return Signature(
             [
                 Parameter(name, kinds.get(name, Parameter.KEYWORD_ONLY), default=Parameter.empty if needed else default)
@@ -211,7 +218,7 @@ class Function:
         """Have the operation carried out. Raises Error, or the kind of it for its code."""
         sent = self._bind(args, kwargs)
         try:
-            reply = ask({"call": self._id, "args": sent})
+            reply = _sent(f"{self._head}{''.join(_encode(sent, 0))}}}\n".encode())
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidArgument(f"{self._id}: {text_of(error)}", operation=self._id) from None
         if "error" in reply:
@@ -220,12 +227,10 @@ class Function:
             raise ERRORS.get(code, Error)(failed["message"], code, self._id) from None
         return reply["value"]
 
-    def _positional(self) -> list[str]:
-        """Name the arguments that may be given by position: the required ones, and one that is alone."""
-        return [name for name, needed, _ in self._params if needed or len(self._params) == 1]
-
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-        names = self._positional()
+        names = self._names
+        if not kwargs and len(args) == len(self._needed) and UNCHANGED not in args:
+            return dict(zip(names, args, strict=False))
         if len(args) > len(names):
             raise self._misused(f"takes {len(names)} positional argument{'s'[: len(names) != 1]}, not {len(args)}")
         sent = dict(zip(names, args, strict=False))
@@ -237,7 +242,7 @@ class Function:
                 raise self._misused(f"got `{name}` twice")
             sent[name] = value
         sent = {name: value for name, value in sent.items() if value is not UNCHANGED}
-        missing = [name for name, needed, _ in self._params if needed and name not in sent]
+        missing = [name for name in self._needed if name not in sent]
         if missing:
             raise self._misused(f"needs {' and '.join(f'`{name}`' for name in missing)}")
         return sent
@@ -246,7 +251,7 @@ class Function:
         return InvalidArgument(f"{self._id} {what}: gg.{self._id}{self._shape()}", operation=self._id)
 
     def _shape(self) -> str:
-        positional = self._positional()
+        positional = self._names
         said = [name if needed else f"{name}={default!r}" for name, needed, default in self._params]
         if len(positional) < len(said):
             said.insert(len(positional), "*")
