@@ -112,9 +112,9 @@ class Worker:
                 self._slot.live(self._take)
             except Retired:
                 return
-            except BaseException as error:  # noqa: BLE001 - told to whoever comes for the next program, or has this one
+            except BaseException as error:  # noqa: BLE001, ASYNC103 - told to who has this program, or comes for the next
                 if not self._break(error):
-                    return
+                    return  # noqa: ASYNC104
                 self._close_slot()  # whatever state it is in: the next one starts afresh
             self._current = None
             self.ready = False
