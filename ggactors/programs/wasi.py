@@ -137,7 +137,7 @@ class World:
             except Stopped as stopped:
                 # Without its traceback, whose frames lead back to whoever looks at it: a circle that would keep all of the guest.
                 self.fault = self.fault or stopped.with_traceback(None)
-            except BaseException as error:  # noqa: BLE001 - raised again by whoever ran the guest
+            except BaseException as error:  # noqa: BLE001, ASYNC103 - raised again by whoever ran the guest
                 self.fault = self.fault or error
             self.stop()
             return failed
