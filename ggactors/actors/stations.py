@@ -91,6 +91,8 @@ class MainStation:
         restored = await self.repository.guard_main()
         if restored is None:
             return None
+        if not restored.undone:
+            return f"The runtime looked at this: {restored.what}, and kept under {restored.saved_ref}."
         kept = f" The commits it dropped are kept under {restored.saved_ref}." if restored.saved_ref else ""
         return f"The runtime undid a part of this: {restored.what}.{kept} The main branch only moves forward."
 

@@ -44,6 +44,8 @@ class Teardown:
     board: Ref[BoardLetter, BoardAnswer]
     emit: Callable[[Event], None]
     _turnstiles: dict[str, _Turnstile] = field(factory=dict)
+    _made: set[str] = field(factory=set)
+    """Issues whose worktree was made and not told of yet: their end is told even when nothing of it is left on disk (W6)."""
 
     async def fresh(self, issue: str) -> OpenedWorktree:
         """Make the issue's worktree from main's tip for a first dispatch; what was left of an earlier life is saved and goes.
@@ -53,7 +55,9 @@ class Teardown:
         async with self._alone(issue):
             if self.repository.branch_of(issue) is not None:
                 await self._discard(issue, "it was revived")
-            return await self.repository.open_worktree(issue)
+            opened = await self.repository.open_worktree(issue)
+            self._made.add(issue)
+            return opened
 
     async def failed(self, issue: str, reason: str) -> None:
         """Discard a failed issue's worktree, saving what is in it, and emit the one event of it (W5, W6).
@@ -61,7 +65,8 @@ class Teardown:
         One that was revived meanwhile is left to its next dispatch.
         """
         async with self._alone(issue):
-            if self.repository.branch_of(issue) is None or not await self._is(issue, IssueState.FAILED):
+            known = issue in self._made or self.repository.branch_of(issue) is not None
+            if not known or not await self._is(issue, IssueState.FAILED):
                 return
             try:
                 await self._discard(issue, reason)
@@ -73,6 +78,7 @@ class Teardown:
         async with self._alone(issue):
             if not await self._is(issue, IssueState.DONE if accepted else IssueState.FAILED):
                 return None
+            self._made.discard(issue)
             try:
                 return await self.repository.discard(issue, accepted=accepted)
             except RepositoryBroken as error:
@@ -85,6 +91,7 @@ class Teardown:
         self._tell(issue, reason, saved, branch)
 
     def _tell(self, issue: str, reason: str, saved: str | None, branch: str | None = None) -> None:
+        self._made.discard(issue)
         self.emit(
             WorktreeMerged(
                 issue=issue,

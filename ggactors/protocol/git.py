@@ -63,10 +63,14 @@ class MergeFailed:
 
 @frozen(kw_only=True)
 class MainRestored:
-    """A command rewound or switched main's branch: it was put back, what it made is kept under ``saved_ref``."""
+    """A command rewound or switched main's branch: it was put back, what it made is kept under ``saved_ref``.
+
+    ``undone`` False: nothing was put back, the command dropped commits of its own, and those are kept.
+    """
 
     what: str
     saved_ref: str | None
+    undone: bool = True
 
 
 @frozen(kw_only=True)

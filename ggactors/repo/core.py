@@ -18,7 +18,7 @@ from ggactors.protocol.git import (
     Sealed,
     Unresolved,
 )
-from ggactors.repo import conflicts, worktrees
+from ggactors.repo import aside, conflicts, dropped, worktrees
 from ggactors.repo.apply import Move, move_checkout
 from ggactors.repo.commits import compose, write_commit
 from ggactors.repo.faults import InTheWay, RefMoved, show
@@ -65,6 +65,8 @@ class Core:
     pool: Pool = Factory(lambda self: Pool(self.grounds), takes_self=True)
     conflict: Pending | None = None
     """A conflicted merge left in place, until main is next moved."""
+    looked: int = Factory(lambda self: dropped.log_size(self.main), takes_self=True)
+    """How long main's log was when main was last looked at."""
 
     def place_of(self, issue: str) -> Place:
         """Describe an issue's worktree, made or not."""
@@ -102,18 +104,30 @@ class Core:
         store = self.grounds.store
         if head.ref == self.main_ref and tip is not None and contains(store, tip, self.main_tip):
             self.main_tip = tip
-            return None
+            kept = self._keep_dropped()
+            if kept is None:
+                return None
+            return MainRestored(what="commits it had made itself are dropped again", saved_ref=kept, undone=False)
         if head.ref != self.main_ref:
             what = f"HEAD was put on {show(head.ref.removeprefix(HEADS)) if head.ref else 'no branch'}"
         else:
             what = f"the branch {show(self.main_ref.removeprefix(HEADS))} was moved off its work"
         message = compose("What a command left in the main workspace", self.run_id, None)
         saved = save_work(self.main, self.vault, b"main", self.main_tip, self.main_ref, message)
+        also = self._keep_dropped()
+        saved = saved or (None if also is None else also.encode())
         put_back(self.main, self.main_ref, self.main_tip)
+        self.looked = dropped.log_size(self.main)
         return MainRestored(
             what=f"{what}; it is back at {self.main_tip[:12].decode()}",
             saved_ref=None if saved is None else saved.decode(),
         )
+
+    def _keep_dropped(self) -> str | None:
+        """Save what a command committed and dropped since main was last looked at; answer the hidden ref, or None."""
+        since, self.looked = self.looked, dropped.log_size(self.main)
+        kept = dropped.save_dropped(self.main, self.vault, self.main_tip, since) if self.looked > since else None
+        return None if kept is None else kept.decode()
 
     def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
         """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""
@@ -166,6 +180,7 @@ class Core:
         if self.in_place:
             carry(store, self.main.store, theirs, (tip,), has=self.main.store.has)
             self._carry_blobs(outcome)
+            aside.set_aside(self.main, self.grounds.common)
         text = compose(message, self.run_id, signature)
         try:
             self.conflict = conflicts.begin(self.main, self.main_ref, theirs, outcome, text, branch)
@@ -195,6 +210,8 @@ class Core:
             saved = save_work(self.main, self.vault, b"main", tip, None, text)
             if saved is not None:
                 put_back(self.main, self.main_ref, tip, untracked=Untracked.UNIGNORED_GO)
+        if self.in_place:
+            aside.bring_back(self.main, self.grounds.common)
         adopt(self.grounds.store, tip, (self.conflict.tip,))
         self.main_tip = tip
         conflicts.drop_record(self.main)
@@ -206,6 +223,8 @@ class Core:
             return None
         text = compose("What a merge agent left in the main workspace", self.run_id, None)
         saved = conflicts.abort(self.main, self.vault, self.conflict, text)
+        if self.in_place:
+            aside.bring_back(self.main, self.grounds.common)
         self.main_tip = self.conflict.tip
         self.conflict = None
         return None if saved is None else saved.decode()

@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING
 from ggactors.repo.faults import Locked
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
 LOCK_WAIT = 10.0
 """Seconds a lock of another git process is waited for."""
+
+STALE_WAIT = 2.0
+"""Seconds a lock must have stayed the same before it is asked whether anybody holds it."""
 
 
 class Disk:
@@ -124,32 +128,53 @@ class Disk:
 class Lock:
     """A git lock file (``<file>.lock``) held from entry to exit; ``commit`` makes its content the file's (W8).
 
-    Others' locks are waited for up to ``LOCK_WAIT`` seconds, then ``Locked`` names the file. Never steals one.
+    Others' locks are waited for up to ``LOCK_WAIT`` seconds, then ``Locked`` names the file. Never steals one, unless it stayed
+    the same for ``STALE_WAIT`` seconds and ``forsaken`` says that nobody can hold it (an agent's git that was killed).
     """
 
-    def __init__(self, disk: Disk, path: bytes, *, wait: float = LOCK_WAIT) -> None:
+    def __init__(
+        self, disk: Disk, path: bytes, *, wait: float = LOCK_WAIT, forsaken: Callable[[bytes], bool] | None = None
+    ) -> None:
         self.disk = disk
         self.path = path
         self.lock = path + b".lock"
         self.prepared = False
         self._wait = wait
+        self._forsaken = forsaken
         self._handle: int | None = None
 
     def __enter__(self) -> Self:
         """Take the lock, waiting for its holder."""
         deadline = time.monotonic() + self._wait
         pause = 0.001
+        seen, since = None, 0.0
         self.disk.step("lock", self.lock)
         while True:
             try:
                 self._handle = os.open(self.lock, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
             except FileExistsError:
-                if time.monotonic() >= deadline:
+                now, mark = time.monotonic(), self._mark()
+                if mark != seen:
+                    seen, since = mark, now
+                elif self._forsaken is not None and now - since >= STALE_WAIT:
+                    since = now
+                    if self._forsaken(self.lock) and self._mark() == mark:
+                        self.disk.forget(self.lock)
+                        continue
+                if now >= deadline:
                     raise Locked(self.lock) from None
                 time.sleep(pause)
                 pause = min(pause * 2, 0.05)
             else:
                 return self
+
+    def _mark(self) -> tuple[int, int, int] | None:
+        """Tell one lock file from the next of the same name."""
+        try:
+            found = os.lstat(self.lock)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
     def prepare(self, content: bytes, *, sync: bool = False) -> None:
         """Write the file-to-be into the lock; nothing changes for readers yet."""

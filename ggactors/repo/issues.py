@@ -6,10 +6,9 @@ import os
 from typing import TYPE_CHECKING
 
 from ggactors.protocol.git import ChangeSummary, FileChange, OpenedWorktree, SealBlocked, Sealed
-from ggactors.repo import worktrees
+from ggactors.repo import mend, worktrees
 from ggactors.repo.commits import compose, snapshot
 from ggactors.repo.history import contains
-from ggactors.repo.index import Index
 from ggactors.repo.keep import keep_commit, put_back, save_work
 from ggactors.repo.own import BASES
 from ggactors.repo.refs import HEADS
@@ -76,6 +75,13 @@ def seal(core: Core, issue: str, signature: Signature, message: str) -> Sealed |
     """Commit everything unignored of an issue's worktree on its branch (W4)."""
     place = core.place_of(issue)
     base = place.refs.read(_base_ref(issue)) or core.base
+    if not mend.whole(place):
+        what = mend.put_together(place, branch_of(issue), base)
+        return SealBlocked(
+            reason=f"the worktree {os.fsdecode(place.root)} or its .git file was gone and git knows it again now: {what}. "
+            "Look at `git status`, do what is missing there, and finish again"
+        )
+    mend.put_branch_back(place, HEADS + branch_of(issue), base)
     text = compose(message, core.run_id, signature)
     sealed = seal_worktree(place, branch_of(issue), base, text, protected=core.main_ref)
     if isinstance(sealed, Sealed):
@@ -91,7 +97,7 @@ def describe(core: Core, issue: str) -> str:
         return "there is no worktree yet"
     store = place.store
     head = place.refs.head().commit or base
-    tree = snapshot(place, Index.read(place.index_path), store.commit(head).tree)
+    tree = snapshot(place, place.index(), store.commit(head).tree)
     text = summary(file_changes(store, store.commit(base).tree, tree))
     if tree != store.commit(head).tree:
         text += ", some of it not committed"
@@ -142,7 +148,7 @@ def _told(store: Objects, old: Sha, new: Sha, change: Counted) -> FileChange:
 def check_out(core: Core, issue: str, commit: str) -> str | None:
     """Make an issue's worktree and branch exactly ``commit`` again, saving what differed (R8); answer the hidden ref or None."""
     place, sha, ref = core.place_of(issue), commit.encode(), HEADS + branch_of(issue)
-    if not worktrees.exists(place):
+    if not mend.fit_to_save(place, branch_of(issue), place.refs.read(_base_ref(issue))):
         return None
     text = compose(f"What was changed in the worktree of {issue} beside its commit", core.run_id, None)
     saved = save_work(place, core.vault, worktrees.flat_name(issue), sha, ref, text, base=place.store.commit(sha).tree)
@@ -155,7 +161,7 @@ def discard(core: Core, issue: str, *, accepted: bool) -> str | None:
     place, ref = core.place_of(issue), HEADS + branch_of(issue)
     owner = worktrees.flat_name(issue)
     saved: bytes | None = None
-    if worktrees.exists(place):
+    if mend.fit_to_save(place, branch_of(issue), place.refs.read(_base_ref(issue))):
         ending = "accepted" if accepted else "given up"
         text = compose(f"What was left of {issue} when it was {ending}", core.run_id, None)
         saved = save_work(place, core.vault, owner, core.main_tip, ref, text)

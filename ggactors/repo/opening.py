@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.git import RepositoryFacts
 from ggactors.protocol.values import Problem
-from ggactors.repo import conflicts, own, worktrees
+from ggactors.repo import aside, conflicts, own, worktrees
 from ggactors.repo.baseline import commit_baseline, make_repository
 from ggactors.repo.commits import compose, snapshot, write_commit
 from ggactors.repo.core import Core
@@ -224,6 +224,8 @@ class _Opener:
         if pending is not None:
             text = compose("What a merge agent left in the main workspace", self._wish.run_id, None)
             conflicts.abort(main, grounds.place(b"main"), pending, text)
+            if main.root == self._operator.place.root:
+                aside.bring_back(main, grounds.common)
             self._tell("a conflicted merge that a dead process left in the main workspace was taken back")
 
     def _take_snapshot(self, main: Place, ref: bytes, start: Sha) -> None:
@@ -237,7 +239,7 @@ class _Opener:
         main.refs.move(ref, commit, main.refs.read(ref), "run: snapshot of uncommitted work")
 
     def _in_place(self, grounds: Grounds, base: Sha, branch: bytes) -> Core:
-        place = self._operator.place
+        place = evolve(self._operator.place, locks="shared")
         ref = HEADS + branch
         self._take_back_conflict(place, grounds)
         leave = dict(self.dirty)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.repo.eol import LineEnds, attributes_in_tree, attributes_on_disk
-from ggactors.repo.index import Index, IndexLock
+from ggactors.repo.index import Index, IndexLock, KnownIndexes
 from ggactors.repo.refs import Refs
+from ggactors.repo.stale import forsaken
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ggactors.repo.attributes import Attributes
     from ggactors.repo.disk import Disk
     from ggactors.repo.objects import Objects, Sha
@@ -46,6 +49,9 @@ class Place:
     store: Objects
     settings: Settings
     disk: Disk
+    indexes: KnownIndexes = field(factory=KnownIndexes, eq=False, repr=False)
+    locks: str = "theirs"
+    """Whose its locks are: ``ours`` (only agents and the runtime work here), ``shared`` (in place), ``theirs`` (never removed)."""
 
     @property
     def index_path(self) -> bytes:
@@ -55,11 +61,28 @@ class Place:
     @property
     def refs(self) -> Refs:
         """Give the refs as seen from here."""
-        return Refs(self.common, self.gitdir, disk=self.disk, ident=self.settings.ident, log=self.settings.log_refs)
+        return Refs(
+            self.common,
+            self.gitdir,
+            disk=self.disk,
+            ident=self.settings.ident,
+            log=self.settings.log_refs,
+            forsaken=self._forsaken,
+        )
 
     def lock(self) -> IndexLock:
         """Make the lock on the index, not yet taken."""
-        return IndexLock(self.disk, self.index_path)
+        return IndexLock(self.disk, self.index_path, self.indexes, forsaken=self._forsaken)
+
+    def index(self) -> Index:
+        """Read the index as it stands. Raises Malformed."""
+        return Index.read(self.index_path, self.indexes)
+
+    @property
+    def _forsaken(self) -> Callable[[bytes], bool] | None:
+        if self.locks == "theirs":
+            return None
+        return lambda lock: forsaken(lock, self.root, own=self.locks == "ours")
 
     def on_disk(self, path: bytes) -> bytes:
         """Say where a path of the tree lies."""

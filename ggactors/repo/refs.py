@@ -18,7 +18,7 @@ from ggactors.repo.disk import Disk, Lock, make_folders
 from ggactors.repo.faults import Malformed, RefMoved, show
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ggactors.repo.objects import Sha
 
@@ -52,12 +52,17 @@ class Refs:
         disk: Disk | None = None,
         ident: bytes = b"",
         log: bool = True,
+        forsaken: Callable[[bytes], bool] | None = None,
     ) -> None:
         self.common = common
         self.gitdir = gitdir or common
         self.disk = disk or Disk()
         self._ident = ident
         self._log_new = log
+        self._forsaken = forsaken
+
+    def _lock(self, path: bytes) -> Lock:
+        return Lock(self.disk, path, forsaken=self._forsaken)
 
     def path(self, name: bytes) -> bytes:
         """Say where a ref's own file lies."""
@@ -125,7 +130,7 @@ class Refs:
         """Set a ref to ``new`` if it is at ``old`` (None: must not exist). Raises RefMoved, Locked."""
         path = self.path(name)
         make_folders(self.disk, os.path.dirname(path))
-        with Lock(self.disk, path) as lock:
+        with self._lock(path) as lock:
             found = self.read(name)
             if found != old:
                 raise RefMoved(name, old, found)
@@ -149,7 +154,7 @@ class Refs:
             if not os.path.isdir(os.path.dirname(path)) and name not in self._packed():
                 return
             make_folders(self.disk, os.path.dirname(path))
-            with Lock(self.disk, path):
+            with self._lock(path):
                 found = self.read(name)
                 if found is None:
                     return
@@ -163,7 +168,7 @@ class Refs:
         if name not in self._packed():
             return
         path = os.path.join(self.common, b"packed-refs")
-        with Lock(self.disk, path) as lock:
+        with self._lock(path) as lock:
             with open(path, "rb") as file:
                 lines = file.read().splitlines(keepends=True)
             kept, dropping = [], False
@@ -181,7 +186,7 @@ class Refs:
     def stand_on(self, ref: bytes, message: str, *, log: bool = True) -> None:
         """Put HEAD on a ref."""
         before = self.head().commit if os.path.exists(os.path.join(self.gitdir, b"HEAD")) else None
-        with Lock(self.disk, os.path.join(self.gitdir, b"HEAD")) as lock:
+        with self._lock(os.path.join(self.gitdir, b"HEAD")) as lock:
             lock.prepare(b"ref: " + ref + b"\n")
             lock.commit()
         if log:

@@ -113,3 +113,13 @@ async def test_a_disk_that_refuses_keeps_the_worktree_and_it_is_told(autojump_cl
         assert await scene.teardown.merged("ISSUE-1", accepted=False) is None
         assert "could not be removed" in scene.told[0].message
     assert "ISSUE-1" in scene.repository.worktrees
+
+
+async def test_a_failed_issue_whose_worktree_was_destroyed_is_told_of_once_all_the_same_W6(autojump_clock):
+    scene = Scene(IssueState.FAILED)
+    await scene.teardown.fresh("ISSUE-1")
+    del scene.repository.worktrees["ISSUE-1"]
+    await scene.teardown.failed("ISSUE-1", "it failed")
+    await scene.teardown.failed("ISSUE-1", "it failed")
+    (event,) = scene.told
+    assert (event.type, event.merged, event.reason, event.saved_ref) == ("worktree_merged", False, "it failed", None)
