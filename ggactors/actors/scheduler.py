@@ -1,7 +1,8 @@
 """The scheduler: turns what the board calls ready into agents, one slot each (S2, D1).
 
-Law: it holds no truth. A nudge carries nothing; the board is asked what is ready, a ticket queues for a slot, and with the slot
-in hand the board is asked again. Cancelled: no ticket holds a slot.
+Law: it holds no truth. A nudge carries nothing; the board is asked how much waits for an agent, and as many tickets queue for
+slots, each for its class, none for an issue. With the slot in hand the board is asked what is next in line, so that nothing is
+dispatched out of turn and nothing is ever listed. Cancelled: no ticket holds a slot.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from ggactors.actors.desk import CannotDispatch
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.board import (
+    AskOutlook,
     EndReview,
     FailDispatch,
     IssueAssigned,
-    ListReady,
-    ReadyList,
+    Outlook,
     ReviewAssigned,
-    StartIssue,
-    StartReview,
+    StartNext,
 )
 from ggactors.protocol.events import Log
 from ggactors.protocol.values import Kind, Role
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ggactors.actors.switch import Switch
     from ggactors.actors.teardown import Teardown
     from ggactors.ports import Repository
-    from ggactors.protocol.board import BoardAnswer, BoardLetter, ReadyIssue
+    from ggactors.protocol.board import BoardAnswer, BoardLetter
     from ggactors.protocol.run import SchedulerLetter
     from ggactors.runtime.mailbox import Inbox
     from ggactors.runtime.ref import Ref
@@ -59,39 +59,42 @@ class SchedulerActor:
     """Tickets with a slot in hand: what they are about to spawn does not live yet."""
     struck: set[str] = field(factory=set)
     """Issues in the middle of whose dispatch a defect was raised (D8)."""
-    _tickets: set[tuple[str, bool]] = field(factory=set)
+    _tickets: dict[bool, int] = field(factory=lambda: {True: 0, False: 0})
+    """Tickets that queue for a slot: for work begun, and for first dispatches."""
+    _more: bool = False
+    """Whether more first dispatches wait than have a ticket: no more are made than there are slots."""
 
     async def run(self, inbox: Inbox[SchedulerLetter, None]) -> None:
         """Serve nudges until the board is gone."""
         async with trio.open_nursery() as nursery:
             try:
                 while True:
-                    ready = await self.board.ask(ListReady())
-                    if isinstance(ready, ReadyList):
-                        for issue in ready.issues:
-                            if (issue.id, issue.review) not in self._tickets:
-                                self._tickets.add((issue.id, issue.review))
-                                nursery.start_soon(self._ticket, issue)
-                                # Tasks started together run in any order; a tick between them keeps the queue's (S4).
-                                await trio.lowlevel.checkpoint()
+                    await self._look(nursery)
                     await inbox.drain()
             except ActorGone:
                 nursery.cancel_scope.cancel()
 
-    async def _ticket(self, issue: ReadyIssue) -> None:
-        """Queue for a slot, ask the board again, and dispatch."""
-        seat = self.pool.seat(issue.id)
+    async def _look(self, nursery: trio.Nursery) -> None:
+        """Let as many tickets queue as there is work for."""
+        outlook = await self.board.ask(AskOutlook())
+        if not isinstance(outlook, Outlook):
+            return
+        fresh = outlook.dispatchable - outlook.begun
+        self._more = fresh > self.pool.width
+        for begun, wanted in ((True, outlook.begun), (False, min(fresh, self.pool.width))):
+            while self._tickets[begun] < wanted:
+                self._tickets[begun] += 1
+                nursery.start_soon(self._ticket, nursery, begun)
+
+    async def _ticket(self, nursery: trio.Nursery, begun: bool) -> None:
+        """Queue for a slot, ask the board what is next, and dispatch it."""
+        seat = self.pool.seat("work begun" if begun else "a first dispatch")
         try:
-            await seat.take(begun=issue.begun)
-            self._tickets.discard((issue.id, issue.review))
+            await seat.take(begun=begun)
+            self._tickets[begun] -= 1
             self.dispatching += 1
             try:
-                await self._dispatch(issue, seat)
-            except ActorGone:
-                raise
-            except Exception:
-                self.struck.add(issue.id)
-                raise
+                await self._dispatch(nursery, begun, seat)
             finally:
                 self.dispatching -= 1
                 self.rested()
@@ -101,19 +104,28 @@ class SchedulerActor:
             seat.give_back()
             raise
 
-    async def _dispatch(self, issue: ReadyIssue, seat: Seat) -> None:
+    async def _dispatch(self, nursery: trio.Nursery, begun: bool, seat: Seat) -> None:
         if self.switch.status is not None:
             # The board may not have heard of the stop yet: what waits for an agent now stays where it is (D5, D8).
             seat.give_back()
             return
-        letter = StartReview(issue=issue.id) if issue.review else StartIssue(issue=issue.id)
-        match await self.board.ask(letter):
-            case IssueAssigned() as assigned:
-                await self._implement(assigned, seat)
-            case ReviewAssigned() as assigned:
-                await self._review(assigned, seat)
-            case _:
-                seat.give_back()
+        assigned = await self.board.ask(StartNext(begun=begun))
+        if self._more:
+            await self._look(nursery)
+        try:
+            match assigned:
+                case IssueAssigned():
+                    await self._implement(assigned, seat)
+                case ReviewAssigned():
+                    await self._review(assigned, seat)
+                case _:
+                    seat.give_back()
+        except ActorGone:
+            raise
+        except Exception:
+            if isinstance(assigned, IssueAssigned | ReviewAssigned):
+                self.struck.add(assigned.issue.id)
+            raise
 
     async def _implement(self, assigned: IssueAssigned, seat: Seat) -> None:
         """Make the worktree and the agent; what stands in the way fails the issue at once, no retry spent (D7)."""

@@ -59,6 +59,8 @@ def decide(board: Board, charter: Charter, letter: BoardLetter) -> Decision:  # 
                 return boardruntime.hand_back(board, charter, letter)
             case page.EndAttempt():
                 return boardruntime.end_attempt(board, charter, letter)
+            case page.StartNext():
+                return boardreview.start_next(board, letter)
             case page.StartReview():
                 return boardreview.start_review(board, letter)
             case page.GiveVerdict():

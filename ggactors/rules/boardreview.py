@@ -15,6 +15,8 @@ from ggactors.protocol.board import (
     ReviewerAssigned,
     ReviewParked,
     RoundEnded,
+    StartIssue,
+    StartReview,
     Verdict,
     VerdictGiven,
 )
@@ -22,14 +24,29 @@ from ggactors.protocol.values import Code
 from ggactors.rules.boardapply import APPROVED, CHANGES_REQUESTED
 from ggactors.rules.boarddecision import Decision
 from ggactors.rules.boardedits import find_issue
+from ggactors.rules.boardruntime import start_issue
 from ggactors.rules.boardstanding import failed, not_held, standing
 from ggactors.rules.boardstate import picture_of
 from ggactors.rules.boardwaits import ended_waits
 from ggactors.rules.boardwords import Refusal
 
 if TYPE_CHECKING:
-    from ggactors.protocol.board import BoardFact, EndReview, GiveVerdict, StartReview
+    from ggactors.protocol.board import BoardFact, EndReview, GiveVerdict, StartNext
     from ggactors.rules.boardstate import Board, Issue
+
+
+def start_next(board: Board, letter: StartNext) -> Decision:
+    """Assign the first in line: of retries and rework, then of reviews, or of first dispatches (S2, S4)."""
+    lines = ((board.retrying, True), (board.reviewing, False)) if letter.begun else ((board.ready, True),)
+    for line, implements in lines:
+        first = next(iter(line), None)
+        if first is not None and not board.stopped:
+            return (
+                start_issue(board, StartIssue(issue=first))
+                if implements
+                else start_review(board, StartReview(issue=first))
+            )
+    raise Refusal(Code.CONFLICT, "nothing waits for an agent any more")
 
 
 def start_review(board: Board, letter: StartReview) -> Decision:

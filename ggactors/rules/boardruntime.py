@@ -224,9 +224,11 @@ def settle_merge(board: Board, letter: SettleMerge) -> Decision:
 
 def ask_outlook(board: Board) -> Decision:
     """Count what the board still has to do (D9)."""
+    begun = 0 if board.stopped else len(board.retrying) + len(board.reviewing)
     return Decision(
         answer=Outlook(
-            dispatchable=0 if board.stopped else len(board.ready) + len(board.retrying) + len(board.reviewing),
+            dispatchable=0 if board.stopped else len(board.ready) + begun,
+            begun=begun,
             in_flight=board.in_flight,
             accepted=len(board.accepted),
             waiting=len(board.waits),

@@ -91,6 +91,8 @@ class MemoryRepository:
     facts: RepositoryFacts = field(init=False)
     conflict: _Conflict | None = field(default=None, init=False)
     """The merge that lies unconcluded in main."""
+    _in_main: set[str] = field(factory=set, init=False)
+    """The commits reachable from main's tip, as far as anybody asked."""
     _concluded: tuple[_Conflict, Resolved] | None = field(default=None, init=False)
     """The last conflict and what it came to, until main is next moved."""
 
@@ -114,16 +116,22 @@ class MemoryRepository:
         self.faults(name)
 
     def contains(self, tip: str, commit: str) -> bool:
-        """Tell whether ``commit`` is reachable from ``tip``."""
+        """Tell whether ``commit`` is reachable from ``tip``. Of main it is known without walking."""
+        if tip == self.tip:
+            if tip not in self._in_main:
+                self._in_main |= self._behind(tip, self._in_main)
+            return commit in self._in_main
+        return commit in self._behind(tip, set())
+
+    def _behind(self, tip: str, known: set[str]) -> set[str]:
+        """Find what is reachable from a commit, beyond what is known to be."""
         todo, seen = [tip], set()
         while todo:
             one = todo.pop()
-            if one == commit:
-                return True
-            if one not in seen:
+            if one not in seen and one not in known:
                 seen.add(one)
                 todo.extend(self.commits[one].parents)
-        return False
+        return seen
 
     # ------------------------------------------------------------ worktrees
 
@@ -317,6 +325,7 @@ class MemoryRepository:
             self.merged.remove((left.issue, left.commit))
         if left is not None:
             self.tip, self.files, self.conflict, self._concluded = left.tip, left.files, None, None
+            self._in_main.clear()
         return None
 
     async def land(self) -> Landing:

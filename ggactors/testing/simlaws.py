@@ -57,6 +57,8 @@ class Invariants:
     """Where the operator's checkout was moved last."""
     at_crash: dict[str, str] = field(factory=dict)
     """The issue that the merger or the scheduler was at work on when it broke down."""
+    cut: bool = False
+    """Set when the whole run was cancelled at once: agents end where they are, whatever they were in the middle of."""
     stopped_at: int | None = None
     """The event at which the run was first seen to be stopping, and (``broken_at``) its journal to have given out."""
     broken_at: int | None = None
@@ -82,14 +84,18 @@ class Invariants:
 
     def living_in(self, issue: str) -> Sequence[str]:
         """List the agents that work in an issue's worktree and are not on their way out: all but merge agents and theirs."""
-        members = self.run.staff.family.members if self.run.staff is not None else {}
         return [
             agent
             for agent in self.living
             if self.issues[agent] == issue
-            and not members[agent].ending
+            and not self._leaves(agent)
             and not any(part.endswith("m") for part in agent.split(".")[1:])
         ]
+
+    def _leaves(self, agent: str) -> bool:
+        """Tell whether an agent is on its way out: its tools are closed, and what it did is being carried away."""
+        member = self.run.staff.family.members.get(agent) if self.run.staff is not None else None
+        return member is not None and member.ending
 
     def is_first_dispatch(self, issue: str) -> bool:
         """Tell whether an issue is being dispatched for the first time since it was filed or revived."""
@@ -190,7 +196,10 @@ class Invariants:
         others = [
             one
             for one in self.living
-            if self.issues[one] == event.issue and self.kinds[one] in (*_WORKING, Kind.MERGER) and one != agent
+            if self.issues[one] == event.issue
+            and self.kinds[one] in (*_WORKING, Kind.MERGER)
+            and one != agent
+            and not self._leaves(one)
         ]
         if others:
             self.breach("an_issue_is_worked_by_one_agent_at_a_time_D1", f"{agent} is sent while {others} live")
@@ -199,13 +208,16 @@ class Invariants:
         agent = event.agent or ""
         before = self.states.get(agent)
         self.an_agent_ends_once_and_is_silent_after(agent, before, event)
-        if before == "running":
+        if before == "running" and not self.cut:
             self.a_running_agent_holds_its_slot_until_it_said_so(agent, event)
         if event.state == "running":
             self.an_agent_resumes_only_when_its_condition_holds_S5(staff, agent, before)
         self.states[agent] = event.state
         if event.state == "ended":
             self.living.pop(agent, None)
+        if self.cut:
+            return
+        if event.state == "ended":
             self.children_end_before_their_parents_W4(agent, event)
             self.every_call_is_answered_once_E9(agent, event)
         running = sum(state == "running" for state in self.states.values())

@@ -25,7 +25,7 @@ from ggactors.testing.simulation import Simulation
 from ggactors.testing.simworld import GHOST, SimWorld
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ggactors.app.staff import Staff
     from ggactors.protocol.agent import AgentOrder
@@ -70,16 +70,16 @@ class Played:
 
 
 class _Cutter(trio.abc.Instrument):
-    """Cancels a scope at the n-th step of any task."""
+    """Calls what cuts the run off at the n-th step of any task."""
 
-    def __init__(self, step: int, scope: trio.CancelScope) -> None:
-        self.left, self.scope = step, scope
+    def __init__(self, step: int, cut: Callable[[], None]) -> None:
+        self.left, self.cut = step, cut
 
     def before_task_step(self, task: trio.lowlevel.Task) -> None:
         """Count a step."""
         self.left -= 1
         if self.left == 0:
-            self.scope.cancel()
+            self.cut()
 
 
 @define
@@ -140,8 +140,13 @@ class Player:
         cut = self.world.faults.cut_at
         self.whole.deadline = trio.current_time() + HORIZON
         with self.whole, trio.CancelScope() as scope:
+
+            def cut_off() -> None:
+                self.laws.cut = True
+                scope.cancel()
+
             if cut is not None:
-                trio.lowlevel.add_instrument(_Cutter(cut, scope))
+                trio.lowlevel.add_instrument(_Cutter(cut, cut_off))
             await self.run.run()
         self._cut = scope.cancelled_caught
         return self.run.staff.outcome if self.run.staff is not None else None

@@ -15,7 +15,7 @@ from ggactors.actors.teardown import Teardown
 from ggactors.protocol import board as page
 from ggactors.protocol.git import Merged
 from ggactors.protocol.values import IssueState
-from ggactors.rules import boardedits, boardruntime
+from ggactors.rules import boardreview, boardruntime
 from ggactors.rules.boarddecision import Decision
 from ggactors.rules.boardstanding import failed
 from ggactors.rules.boardstate import agent_name, picture_of
@@ -103,27 +103,28 @@ def hopeful(_: Any) -> Any:
 # ---------------------------------------------------------------- dispatch
 
 
-def _start_anyway(whole: Any, *, states: tuple[IssueState, ...]) -> Any:
-    def start_issue(board: Board, letter: page.StartIssue) -> Decision:
-        issue = boardedits.find_issue(board, letter.issue)
-        if board.stopped or issue.state not in states or issue.id in board.retrying or issue.ready:
+def _count_more(whole: Any, more: Callable[[Board], list[str]]) -> Any:
+    def ask_outlook(board: Board) -> Decision:
+        outlook: page.Outlook = whole(board).answer
+        extra = 0 if board.stopped else len(more(board))
+        return Decision(answer=evolve(outlook, dispatchable=outlook.dispatchable + extra))
+
+    return ask_outlook
+
+
+def _start_more(whole: Any, more: Callable[[Board], list[str]]) -> Any:
+    def start_next(board: Board, letter: page.StartNext) -> Decision:
+        extra = [] if board.stopped or letter.begun or board.ready else more(board)
+        if not extra:
             return whole(board, letter)  # type: ignore[no-any-return]
+        issue = board.issues[extra[0]]
         agent = agent_name(issue.id, issue.attempts)
         return Decision(
             answer=page.IssueAssigned(issue=picture_of(board, issue), agent=agent, number=issue.attempts),
             facts=(page.IssueStarted(issue=issue.id, agent=agent, number=issue.attempts),),
         )
 
-    return start_issue
-
-
-def _list_more(whole: Any, more: Callable[[Board], list[str]]) -> Any:
-    def list_ready(board: Board) -> Decision:
-        listed = whole(board).answer
-        begun = () if board.stopped else tuple(page.ReadyIssue(id=one, begun=False) for one in more(board))
-        return Decision(answer=page.ReadyList(issues=(*listed.issues, *begun)))
-
-    return list_ready
+    return start_next
 
 
 def _in_progress(board: Board) -> list[str]:
@@ -144,16 +145,16 @@ def _nearly_ready(board: Board) -> list[str]:
 def dispatch_twice() -> Any:
     """Dispatch issues that are being worked on already."""
     return (
-        (boardruntime, "list_ready", lambda whole: _list_more(whole, _in_progress)),
-        (boardruntime, "start_issue", lambda whole: _start_anyway(whole, states=(IssueState.IN_PROGRESS,))),
+        (boardruntime, "ask_outlook", lambda whole: _count_more(whole, _in_progress)),
+        (boardreview, "start_next", lambda whole: _start_more(whole, _in_progress)),
     )
 
 
 def dispatch_early() -> Any:
     """Dispatch issues whose blockers are only in review."""
     return (
-        (boardruntime, "list_ready", lambda whole: _list_more(whole, _nearly_ready)),
-        (boardruntime, "start_issue", lambda whole: _start_anyway(whole, states=(IssueState.OPEN,))),
+        (boardruntime, "ask_outlook", lambda whole: _count_more(whole, _nearly_ready)),
+        (boardreview, "start_next", lambda whole: _start_more(whole, _nearly_ready)),
     )
 
 

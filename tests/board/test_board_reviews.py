@@ -18,6 +18,7 @@ from ggactors.protocol.board import (
     ReadyIssue,
     StartIssue,
     StartMergeAgent,
+    StartNext,
     StartReview,
     StopDispatch,
 )
@@ -30,6 +31,31 @@ def reviewed(*reviewers, **charter):
     play.file(profile="haunted", reviewers=reviewers or ("critic", "tester"))
     play.hand_back("ISSUE-1", play.start("ISSUE-1"))
     return play
+
+
+def test_what_is_next_in_line_is_retries_and_rework_then_reviews_then_first_dispatches_S4():
+    play = Play(chartered(max_retries=1))
+    for _ in range(3):
+        play.file(profile="haunted", reviewers=("critic",))
+    play.file()
+    play.end("ISSUE-2", play.start("ISSUE-2"), Status.STUCK)
+    play.hand_back("ISSUE-1", play.start("ISSUE-1"))
+    outlook = play.send(AskOutlook())
+    assert (outlook.dispatchable, outlook.begun) == (4, 2)
+    begun = [play.send(StartNext(begun=True)).agent for _ in range(2)]
+    assert begun == ["ISSUE-2.1i", "ISSUE-1.0i.0r"]
+    assert play.send(StartNext(begun=True)).code == "conflict"
+    fresh = [play.send(StartNext(begun=False)).agent for _ in range(2)]
+    assert fresh == ["ISSUE-3.0i", "ISSUE-4.0i"]
+    assert play.send(StartNext(begun=False)).code == "conflict"
+
+
+def test_nothing_is_next_in_line_once_dispatch_has_stopped_D5():
+    play = reviewed()
+    play.file()
+    play.send(StopDispatch())
+    assert play.send(StartNext(begun=True)).code == play.send(StartNext(begun=False)).code == "conflict"
+    assert play.send(AskOutlook()).begun == 0
 
 
 def test_reviewers_run_one_after_another_and_all_must_approve_R1_R6():

@@ -120,13 +120,16 @@ class NothingToMerge:
 
 @frozen(kw_only=True)
 class Outlook:
-    """Whether the board has work left. ``dispatchable`` counts ready issues, ``in_flight`` those in progress or in review."""
+    """Whether the board has work left. ``dispatchable`` counts what waits for an agent, ``begun`` what of it is not a first
+    dispatch (S4), ``in_flight`` the issues in progress or in review.
+    """
 
     dispatchable: int
     in_flight: int
     accepted: int
     waiting: int
     parked: int = 0
+    begun: int = 0
 
 
 BoardAnswer = (

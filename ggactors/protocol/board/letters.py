@@ -149,6 +149,15 @@ class StartIssue:
 
 
 @frozen(kw_only=True)
+class StartNext:
+    """Assign what is next in line to a new agent, now that a slot is held: work ``begun`` (retries and rework, then reviews), or a
+    first dispatch (S2, S4). Answer: IssueAssigned, ReviewAssigned or Refused.
+    """
+
+    begun: bool
+
+
+@frozen(kw_only=True)
 class HandBack:
     """Report that an issue's agent finished and its work is committed (D4). Answer: Done or Refused."""
 
@@ -277,6 +286,7 @@ AgentLetter = (
 RuntimeLetter = (
     ListReady
     | StartIssue
+    | StartNext
     | HandBack
     | EndAttempt
     | StartReview
