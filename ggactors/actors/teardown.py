@@ -44,8 +44,8 @@ class Teardown:
     board: Ref[BoardLetter, BoardAnswer]
     emit: Callable[[Event], None]
     _turnstiles: dict[str, _Turnstile] = field(factory=dict)
-    _made: set[str] = field(factory=set)
-    """Issues whose worktree was made and not told of yet: their end is told even when nothing of it is left on disk (W6)."""
+    _made: dict[str, str] = field(factory=dict)
+    """The branches of issues whose worktree was made: their end is told even when nothing is left on disk (W6)."""
 
     async def fresh(self, issue: str) -> OpenedWorktree:
         """Make the issue's worktree from main's tip for a first dispatch; what was left of an earlier life is saved and goes.
@@ -56,7 +56,7 @@ class Teardown:
             if self.repository.branch_of(issue) is not None:
                 await self._discard(issue, "it was revived")
             opened = await self.repository.open_worktree(issue)
-            self._made.add(issue)
+            self._made[issue] = opened.branch
             return opened
 
     async def failed(self, issue: str, reason: str) -> None:
@@ -71,6 +71,9 @@ class Teardown:
             try:
                 await self._discard(issue, reason)
             except RepositoryBroken as error:
+                self.emit(
+                    Log(level="warning", message=f"{issue}: its worktree is kept and its work not saved: {error}")
+                )
                 self._tell(issue, f"{reason} (its worktree is kept: {error})", None)
 
     async def merged(self, issue: str, *, accepted: bool) -> str | None:
@@ -78,7 +81,7 @@ class Teardown:
         async with self._alone(issue):
             if not await self._is(issue, IssueState.DONE if accepted else IssueState.FAILED):
                 return None
-            self._made.discard(issue)
+            self._made.pop(issue, None)
             try:
                 return await self.repository.discard(issue, accepted=accepted)
             except RepositoryBroken as error:
@@ -91,11 +94,11 @@ class Teardown:
         self._tell(issue, reason, saved, branch)
 
     def _tell(self, issue: str, reason: str, saved: str | None, branch: str | None = None) -> None:
-        self._made.discard(issue)
+        made = self._made.pop(issue, None)
         self.emit(
             WorktreeMerged(
                 issue=issue,
-                branch=branch or self.repository.branch_of(issue),
+                branch=branch or self.repository.branch_of(issue) or made,
                 merged=False,
                 conflicts=(),
                 one_sided=False,

@@ -76,6 +76,11 @@ def find_remains(run_id: str, run_dir: Path, workspace: str | None, *, disk: Dis
     folder = os.fsencode(run_dir)
     path = os.path.join(folder, b"repo.git")
     if not os.path.isdir(path):
+        left = os.path.join(folder, b"worktrees")
+        if os.path.isdir(left) and os.listdir(left):
+            raise Malformed(
+                f"{show(path)} is gone, and files of its worktrees still lie in {show(left)}; take what you need"
+            )
         return None
     disk = disk or Disk()
     store, settings = own.open_own(path, disk)

@@ -14,6 +14,8 @@ from service_kit import SIGN, finish, start, work
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.git import ConflictLeft, Merged, Resolved, SealBlocked, Sealed
 from ggactors.repo import disk, mend, stale
+from ggactors.repo.faults import Malformed
+from ggactors.repo.remains import find_remains
 from ggactors.repo.service import open_repository
 
 BASE = {"a": "1\n2\n3\n", "d/b": "b\n", ".gitignore": "*.o\n"}
@@ -142,6 +144,8 @@ async def test_where_the_runs_repository_is_gone_the_files_stay_and_are_named_W5
     with pytest.raises(RepositoryBroken, match="worktrees/AUTH-1"):
         await repo.discard("AUTH-1", accepted=False)
     assert (root / "precious").read_text() == "x"
+    with pytest.raises(Malformed, match="files of its worktrees still lie in"):
+        find_remains("r", place[1], str(place[0]))
 
 
 def test_what_an_agent_made_unreadable_is_readable_to_its_owner_again_W5(tmp_path):

@@ -108,7 +108,7 @@ async def test_a_disk_that_refuses_keeps_the_worktree_and_it_is_told(autojump_cl
     scene.repository.faults = refuse
     if how == "failed":
         await scene.teardown.failed("ISSUE-1", "it failed")
-        assert "its worktree is kept" in scene.told[0].reason
+        assert "its worktree is kept" in scene.told[-1].reason
     else:
         assert await scene.teardown.merged("ISSUE-1", accepted=False) is None
         assert "could not be removed" in scene.told[0].message
@@ -123,3 +123,4 @@ async def test_a_failed_issue_whose_worktree_was_destroyed_is_told_of_once_all_t
     await scene.teardown.failed("ISSUE-1", "it failed")
     (event,) = scene.told
     assert (event.type, event.merged, event.reason, event.saved_ref) == ("worktree_merged", False, "it failed", None)
+    assert event.branch is not None
