@@ -120,6 +120,9 @@ class AgentActor:
             end = await self._session()
             await self._leave(end)
         except (JournalBroken, ActorGone) as error:
+            if self.desk.switch.cut_off and isinstance(error, ActorGone):
+                await self._close_tools()
+                raise  # everybody is being stopped; the board merely went first
             self.desk.stop_run(Status.INTERNAL_ERROR, str(error) or "the board is gone")
             await self._close_tools()
             self._gone(SessionEnd(status=Status.INTERNAL_ERROR, summary="the run broke down"))

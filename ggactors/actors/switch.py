@@ -27,11 +27,15 @@ class Switch:
     def __init__(self) -> None:
         self.status: Status | None = None
         self.reason = ""
+        self.cut_off = False
+        """Whether all actors are being stopped at once, so that one may miss another; no breakdown is told any more."""
         self._scopes: dict[trio.CancelScope, str] = {}
         self._released: set[str] = set()
 
     def stop(self, status: Status, reason: str) -> bool:
         """Stop the run for this status and release every interruptible wait. Tell whether this stop now stands."""
+        if self.cut_off and status is Status.INTERNAL_ERROR:
+            return False
         if self.status is not None and (status is not Status.INTERNAL_ERROR or self.status is Status.INTERNAL_ERROR):
             return False
         self.status, self.reason = status, reason

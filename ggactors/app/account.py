@@ -53,7 +53,7 @@ def give_account(
 ) -> Outcome:
     """Emit the summary and the end of the segment. Returns the outcome completed by where it lies and what landed."""
     landed = None
-    if landing is not None:
+    if landing is not None and (landing.source != landing.target or landing.reason is not None):
         landed = {
             "from": landing.source,
             "to": landing.target,

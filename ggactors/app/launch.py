@@ -230,6 +230,9 @@ async def _staff(launch: Launch, folder: RunFolder, place: Workplace) -> AsyncIt
     try:
         async with open_system(on_crash=staff.crashed, on_high_water=staff.flooded) as system:
             staff.start(system)
-            yield staff
+            try:
+                yield staff
+            finally:
+                staff.cut_off()
     finally:
         staff.close()

@@ -132,7 +132,10 @@ class Run:
         return outcome
 
     def send(self, agent_id: str, text: str, *, sender: str = "operator") -> Receipt:
-        """Hand a text to a living agent, which reads it at its next turn."""
+        """Hand a text to a living agent, which reads it at its next turn. Raises TypeError for what is no text."""
+        for name, given in (("agent_id", agent_id), ("text", text), ("sender", sender)):
+            if not isinstance(given, str):
+                raise TypeError(f"send: {name} must be a str, not {type(given).__name__}")
         return Receipt(agent=agent_id, accepted=self._staff.say(agent_id, text, sender))
 
     def cancel(self) -> Receipt:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ggactors import __version__
 from ggactors.actors.board import BoardActor
@@ -36,7 +36,8 @@ from ggactors.protocol.board import (
     FailDispatch,
     SettleMerge,
 )
-from ggactors.protocol.events import Log, SessionStarted
+from ggactors.protocol.events import AgentState, Log, SessionStarted
+from ggactors.protocol.git import Landing
 from ggactors.protocol.run import (
     AgentGone,
     MergeAgentGone,
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
     from ggactors.ports import Hooks
-    from ggactors.protocol.git import Landing
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat
     from ggactors.runtime.system import System
@@ -112,6 +112,8 @@ class Staff:
     _broke: set[str] = field(factory=set)
     _stands: str | None = None
     """Where the operator's checkout was left by the last landing."""
+    _moved_from: str | None = None
+    """Where it stood before the first landing that moved it."""
     _crashes: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -378,23 +380,40 @@ class Staff:
             stands = self._stands or repository.facts.base
             landing = await land(repository, self.place.emit, run=self.folder.id, stands=stands)
         self._stands = landing.target
+        if landing.source != landing.target and self._moved_from is None:
+            self._moved_from = landing.source
         return landing
 
     async def _land_each(self) -> None:
         await self._land()
 
     def _give_account(self, outcome: Outcome, landing: Landing | None) -> None:
+        if self._moved_from is not None:
+            # The account tells of the run's whole move, however many landings it came in.
+            moved = Landing(source=self._moved_from, target=self._stands or self._moved_from)
+            landing = moved if landing is None else evolve(landing, source=moved.source)
         self.outcome = give_account(outcome, landing, folder=self.folder, emit=self.place.emit)
         closed = RunClosed(status=self.outcome.status, exit_code=self.outcome.exit_code)
         with suppress(JournalBroken):
             self.place.journal.append("run", [RUN_FACTS.pack(closed)])
         self.done.set()
 
+    def cut_off(self) -> None:
+        """Take note that the actors are about to be stopped at once: one that misses another then is no defect."""
+        self.switch.cut_off = self.outcome is None
+
     def close(self) -> None:
         """Give the account of a run that was cut off, if none was given."""
         if self.outcome is None:
             self.switch.stop(Status.CANCELED, "stopped at once")
+            self._end_the_living("stopped at once")
             self._give_account(self._broken_account("stopped at once"), None)
+
+    def _end_the_living(self, reason: str) -> None:
+        """Tell the end of every agent that was cut off before it could tell its own."""
+        for agent in self.place.view.agents():
+            if agent.state != "ended":
+                self.place.emit(AgentState(agent=agent.id, state="ended", status=Status.CANCELED.value, summary=reason))
 
     def _broken_account(self, reason: str) -> Outcome:
         status = self.switch.status or Status.INTERNAL_ERROR

@@ -12,7 +12,7 @@ import stat
 import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import trio
 from attrs import define, field, frozen
@@ -21,7 +21,7 @@ from ggactors.app import open_run
 from ggactors.cli.exits import CANCELLED, REFUSED
 from ggactors.cli.failures import Refusal, refusal_lines
 from ggactors.cli.progress import progress_on_stderr
-from ggactors.cli.terminal import look_of, print_lines
+from ggactors.cli.terminal import give_up, look_of, print_lines
 from ggactors.ports import LaunchRefused
 from ggactors.runtime.collector import tune_collector
 from ggactors.telemetry.folds import RunView
@@ -207,13 +207,32 @@ def _report(order: Order, view: RunView, folder: Path, after: Sequence[str]) -> 
     lines = [*board_lines(view, look), ""] if view.issues or view.epics else []
     lines += [*summary_lines(view, look), ""]
     lines += whereabouts(view, look, folder=str(folder), repository=str(own) if own.is_dir() else None)
-    # A reader that is gone changes nothing about how the run ended.
-    with suppress(BrokenPipeError):
-        print_lines([*lines, *after], stream)
-        if order.json:
-            print(summary_json(view, folder))
-        if stream is not None:
-            stream.flush()
+    if not data:
+        _outlive_signals()
+    _tell(order, stream, [*lines, *after])
+    _outlive_signals()
+    if order.json:
+        _tell(order, sys.stdout, [summary_json(view, folder)])
+
+
+def _tell(order: Order, stream: TextIO, lines: Sequence[str]) -> None:
+    """Print on a stream. One that takes no more, or whose reader is gone, changes nothing about how the run ended."""
+    try:
+        print_lines(lines, stream)
+        stream.flush()
+    except BrokenPipeError:
+        give_up(stream)
+    except OSError as error:
+        give_up(stream)
+        name = "stdout" if stream is sys.stdout else "stderr"
+        with suppress(OSError):
+            print(f"ggactors {order.command}: could not write to {name}: {error.strerror}", file=sys.stderr, flush=True)
+
+
+def _outlive_signals() -> None:
+    """Stop heeding what asks us to stop: the run is over, and its exit code stands."""
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def summary_json(view: RunView, folder: Path) -> str:

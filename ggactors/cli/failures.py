@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ggactors.protocol.values import Problem
+
+_FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 
 class Refusal(Exception):  # noqa: N818 - a word of the command line
@@ -46,9 +49,18 @@ def tell(error: Exception, words: Sequence[str]) -> int:
         case OSError() as failed if failed.filename is not None:
             _say(f"{name}: {os.fsdecode(failed.filename)}: {failed.strerror}")
             return FAILED
+        case OSError() as failed if cannot_write(failed):
+            _say(f"{name}: could not write its output: {failed.strerror}")
+            return FAILED
         case other:
             _say(f"{name}: a defect of ggactors: {type(other).__name__}: {one_line(str(other))}", _kept(error))
             return FAILED
+
+
+def cannot_write(error: BaseException) -> bool:
+    """Tell whether a stream of this process took no more: its disk is full or has failed."""
+    inner = sole(error)
+    return isinstance(inner, OSError) and inner.filename is None and inner.errno in _FULL
 
 
 def sole(error: BaseException) -> BaseException:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from ggactors.cli.parsing import Parser
 
+STDERR = 2
+
 
 class Command(Protocol):
     """What a command's module offers."""
@@ -39,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if sys.platform == "win32":
         print("ggactors: Windows is not supported; use WSL", file=sys.stderr)
         return REFUSED
+    _fill_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # A terminal or file with a poor encoding gets escapes instead of a traceback.
         if stream is not None and hasattr(stream, "reconfigure"):
@@ -47,15 +50,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _dispatch(words)
         _flush(sys.stdout)
     except BrokenPipeError:
-        _silence(sys.stdout)
+        from ggactors.cli.terminal import give_up
+
+        give_up(sys.stdout)
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return CANCELLED
     except Exception as error:  # noqa: BLE001 - the last place where an error can still be told in plain words
-        from ggactors.cli.failures import tell
+        from ggactors.cli.failures import cannot_write, tell
 
+        if cannot_write(error):
+            from ggactors.cli.terminal import give_up
+
+            give_up(sys.stdout)
         return tell(error, words)
     return code
+
+
+def _fill_closed_streams() -> None:
+    """Point standard streams that were closed at nothing, so that no file opened later takes their place."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+    # Never closed, as the streams they stand for.
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115, PTH123
 
 
 def _dispatch(words: list[str]) -> int:
@@ -154,11 +175,3 @@ def _help() -> str:
 def _flush(stream: TextIO | None) -> None:
     if stream is not None:
         stream.flush()
-
-
-def _silence(stream: TextIO | None) -> None:
-    """Point a stream whose reader is gone at nothing, so that the interpreter's last flush is quiet too."""
-    if stream is not None:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)

@@ -1,4 +1,4 @@
-"""What the streams of this process can show. Law: looks only, changes nothing."""
+"""What the streams of this process can show. Law: looks only; what takes no more is given up, nothing else changes."""
 
 from __future__ import annotations
 
@@ -49,3 +49,11 @@ def print_lines(lines: Iterable[str], stream: TextIO | None = None) -> None:
     """Print lines on stdout, or on the stream named."""
     for line in lines:
         print(line, file=stream if stream is not None else sys.stdout)
+
+
+def give_up(stream: TextIO | None) -> None:
+    """Point a stream that takes no more at nothing, so that the interpreter's last flush is quiet too."""
+    if stream is not None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

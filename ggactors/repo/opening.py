@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
@@ -14,7 +15,7 @@ from ggactors.repo import aside, conflicts, own, worktrees
 from ggactors.repo.baseline import commit_baseline, make_repository
 from ggactors.repo.commits import compose, snapshot, write_commit
 from ggactors.repo.core import Core
-from ggactors.repo.faults import explain, show
+from ggactors.repo.faults import GitFault, explain, show
 from ggactors.repo.index import Index
 from ggactors.repo.journal import recover
 from ggactors.repo.objects import GITLINK
@@ -77,9 +78,13 @@ def open_core(workspace: Path, wish: Wish, note: Callable[[str], None], disk: Di
     operator = _with_baseline(os.fsencode(workspace), disk, tell)
     _finish_interrupted(operator.place, tell)
     opener = _Opener(operator, wish, tell, disk)
-    core = opener.core()
-    root = os.path.join(core.main.root, operator.prefix) if operator.prefix else core.main.root
-    os.makedirs(root, exist_ok=True)
+    try:
+        core = opener.core()
+        root = os.path.join(core.main.root, operator.prefix) if operator.prefix else core.main.root
+        os.makedirs(root, exist_ok=True)
+    except BaseException:
+        opener.let_go()
+        raise
     facts = RepositoryFacts(
         main=os.fsdecode(core.main.root),
         root=os.fsdecode(root),
@@ -126,6 +131,13 @@ class _Opener:
         self._operator, self._wish, self._tell, self._disk = operator, wish, tell, disk
         self._path = os.path.join(os.fsencode(wish.run_dir), b"repo.git")
         self.dirty: dict[bytes, Entry | None] = {}
+        self._held: Sha | None = None
+
+    def let_go(self) -> None:
+        """Take back the ref this launch made in the operator's repository: it was refused (P2)."""
+        if self._held is not None:
+            with suppress(OSError, GitFault):
+                self._operator.place.refs.delete(own.base_ref(self._wish.run_id), self._held)
 
     def core(self) -> Core:
         operator, wish = self._operator, self._wish
@@ -179,6 +191,7 @@ class _Opener:
             now = refs.read(name)
             if now != base:
                 refs.move(name, base, now, "run: base")
+                self._held = base
         except OSError as error:
             self._tell(
                 f"the base commit could not be held in your repository ({explain(error)}); landing will be held as well"

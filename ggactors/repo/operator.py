@@ -24,6 +24,7 @@ from ggactors.repo.trees import against, targets
 if TYPE_CHECKING:
     from pathlib import Path
 
+
 MOST_FILES = 20_000
 MOST_BYTES = 500_000_000
 """What a first baseline may hold without ``--large-baseline`` (W1)."""
@@ -103,6 +104,11 @@ def inspect_workspace(
     if problems:
         return problems
     try:
+        inside = _git_folder_of(os.path.realpath(folder))
+        if inside is not None:
+            return [
+                _problem(f"{workspace} lies in the git folder {show(inside)}", "give a folder with a project's files")
+            ]
         operator = find(folder)
         if operator is None:
             if _bare(os.path.realpath(folder)):
@@ -148,6 +154,17 @@ def _folder_problems(folder: bytes, state: bytes) -> list[Problem]:
             )
         ]
     return []
+
+
+def _git_folder_of(folder: bytes) -> bytes | None:
+    """Find the git folder a folder is, or lies in."""
+    while True:
+        if os.path.basename(folder) == b".git" and _bare(folder):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
 
 
 def _bare(folder: bytes) -> bool:

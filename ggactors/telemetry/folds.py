@@ -183,6 +183,7 @@ class RunView:
                 self.summary = event
             case events.SessionEnded():
                 self.ended, self.status = True, event.status
+                self._lose_the_living()
             case _:
                 assert_never(event)
 
@@ -259,6 +260,10 @@ class RunView:
         self.started = self.started or event.time
         self.segments += 1
         self.ended, self.status, self.summary = False, None, None
+        self._lose_the_living()
+
+    def _lose_the_living(self) -> None:
+        """End the agents of a segment that is over: nobody is left to tell how they ended."""
         for agent in self.agents_by_id.values():
             if agent.state != "ended":
                 agent.state, agent.lost, agent.doing, agent.waiting_on = "ended", True, None, None

@@ -38,7 +38,8 @@ def whereabouts(
 
 def _landed(view: RunView, look: Look, repository: str | None) -> list[str]:
     """Go by what the run itself told."""
-    done = any(issue.merge is not None and issue.merge.merged for issue in view.issues.values())
+    merges = [issue.merge for issue in view.issues.values() if issue.merge is not None]
+    done = any(merge.merged and not merge.empty_change for merge in merges)
     landing = view.landing
     if landing is not None and landing.source != landing.target:
         return [f"The work is in {safe(view.workspace)}: {landing_text(landing)}."]
