@@ -37,8 +37,6 @@ MOST_AT_ONCE = 64
 """Programs running at once, parked ones included; more wait for a place."""
 KEPT_WARM = 4
 """Idle workers of a kind that are kept; each holds a booted guest of about 8 MB."""
-LEAST_MEMORY = 32 << 20
-"""The fewest bytes a program may be given: an interpreter takes a third of it."""
 _STRIP = ("strip", 192 << 20)
 _STRIP_SECONDS = 10.0
 _NAMES = {Language.PYTHON: "program.py", Language.JAVASCRIPT: "program.js", Language.TYPESCRIPT: "program.ts"}

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from ggactors.programs.execution import Execution
 
 
+_LONGEST = 3600.0
+"""Seconds it sleeps at most: a wait for as long as a crew may ask for is more than the system can count."""
+
+
 class Watch:
     """The thread is started by the first program and ends with ``close``."""
 
@@ -52,13 +56,13 @@ class Watch:
                 self._changed.wait(self._look())
 
     def _look(self) -> float | None:
-        """Stop who has spent its time; give the seconds in which nobody else can have."""
+        """Stop who has spent its time; give the seconds in which nobody else can have, or fewer."""
         soonest: float | None = None
         for execution in list(self._running):
             left = execution.order.seconds - execution.spent()
             if left <= 0:
                 self._running.discard(execution)
                 execution.stop(TIME)
-            elif soonest is None or left < soonest:
-                soonest = left
+            else:
+                soonest = min(left, _LONGEST if soonest is None else soonest)
         return soonest

@@ -25,6 +25,8 @@ LANGUAGES = tuple(language.value for language in Language)
 
 LEAST_MEMORY = 32 << 20
 """The fewest bytes a program may be given: an interpreter takes a third of it."""
+MOST_MEMORY = 4 << 30
+"""The most bytes a program can be given: its addresses have 32 bits."""
 
 RUN_PARAMS = ("mergeAgentId", "maxEpics", "maxIssues", "maxRetries")
 """Params of project-management that configure the run, not the profile (P3)."""
@@ -138,7 +140,7 @@ def _loose(table: Table) -> None:
 def _code(params: Table, *, enabled: bool) -> CodeGrant | None:
     read = params.need("language", one_of(LANGUAGES, "languages"), f"write one of {', '.join(LANGUAGES)}", when=enabled)
     secs = params.read("timeoutSecs", number(above=0))
-    memory = params.read("maxMemoryBytes", whole(LEAST_MEMORY))
+    memory = params.read("maxMemoryBytes", whole(LEAST_MEMORY, MOST_MEMORY))
     if read is None:
         return None
     limits = ProgramLimits()

@@ -140,8 +140,8 @@ def flag(place: Place) -> bool | None:
     return None
 
 
-def whole(minimum: int) -> Callable[[Place], int | None]:
-    """Make the reader of a whole number from ``minimum`` up. ``60.0`` is 60; true and "60" are no numbers."""
+def whole(minimum: int, maximum: int = GREATEST_WHOLE) -> Callable[[Place], int | None]:
+    """Make the reader of a whole number from ``minimum`` up to ``maximum``. ``60.0`` is 60; true and "60" are no numbers."""
 
     def read(place: Place) -> int | None:
         value = place.value
@@ -152,6 +152,8 @@ def whole(minimum: int) -> Callable[[Place], int | None]:
             place.wrong(f"must be a whole number, is {shown(value)}", remedy)
         elif value < minimum:
             place.wrong(f"must be at least {minimum}, is {shown(value)}", remedy)
+        elif maximum < value <= GREATEST_WHOLE:
+            place.wrong(f"must be at most {maximum}, is {shown(value)}", f"write at most {maximum}")
         elif value > GREATEST_WHOLE:
             place.wrong("is too great to be kept exactly", f"write at most {GREATEST_WHOLE}")
         else:

@@ -391,9 +391,9 @@ def test_code_mode_is_checked_and_frozen_X1_X4():
     )
     wrong = problems_of(change % '{"timeoutSecs":0,"maxMemoryBytes":0.5}')
     assert {p.path for p in wrong} == {f"{at}.params.{key}" for key in ("language", "timeoutSecs", "maxMemoryBytes")}
-    assert [p.path for p in problems_of(change % '{"language":"python","maxMemoryBytes":1048576}')] == [
-        f"{at}.params.maxMemoryBytes"
-    ]
+    for too_little_or_much in (1048576, 2**33):
+        written = f'{{"language":"python","maxMemoryBytes":{too_little_or_much}}}'
+        assert [p.path for p in problems_of(change % written)] == [f"{at}.params.maxMemoryBytes"]
     off = 'agents.critic.capabilities[0]={"id":"responses-as-code","enabled":false,"params":{"language":"cobol"}}'
     assert [p.path for p in problems_of(off)] == [f"{at}.params.language"]
 

@@ -8,7 +8,7 @@ import resource
 import time
 
 import pytest
-from programs_kit import JAVASCRIPT, PYTHON, Pool, World, needs_code
+from programs_kit import JAVASCRIPT, PYTHON, TYPESCRIPT, Pool, World, needs_code
 
 pytestmark = needs_code
 
@@ -242,6 +242,14 @@ def test_time_in_calls_does_not_count_X4(pool: Pool):
         result = pool.run("gg.shell.run('0.9')", language, seconds=0.6)
         assert (result.kind, result.error) == ("ok", "")
         assert result.duration_ms < 600
+
+
+def test_a_program_may_be_given_any_time_and_the_least_memory_that_a_crew_can_ask_for(pool: Pool):
+    from ggactors.rules.launch_capabilities import LEAST_MEMORY
+
+    for language, source in ((PYTHON, "import json, re, asyncio\nprint(1)"), (JAVASCRIPT, "console.log(1)"), (TYPESCRIPT, "console.log(1)")):
+        assert pool.run(source, language, seconds=1e300, memory=LEAST_MEMORY).logs == ("1",)
+        assert pool.run(source, language, seconds=1e300, memory=4 << 30).logs == ("1",)
 
 
 HUNGRY = {
