@@ -279,8 +279,9 @@ class Staff:
         self._living.discard(letter.agent)
         self.family.ended(letter.agent, letter.status, letter.summary)
         if letter.kind is Kind.MERGER and self._merger is not None:
-            family = (letter.agent, f"{letter.agent}.")  # itself, or who worked for it
-            broke = any(name == family[0] or name.startswith(family[1]) for name in self._broke)
+            broke = any(
+                f"{name}.".startswith(f"{letter.agent}.") for name in self._broke
+            )  # itself, or who worked for it
             self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=broke))
         if self._run is not None:
             self._run.tell(letter)

@@ -65,7 +65,7 @@ def _load(spec: SkillsSpec, root: Path, code: list[Path], problems: list[Problem
         read = None if text is None else read_skill_text(text, one.name)
         for reason in (fault,) if read is None else read.reasons:
             wrong(f"the skill {one.name!r}: {reason}")
-        on_use = {}
+        on_use: dict[str, str] = {}
         for language, name in ON_USE.items():
             if not os.path.lexists(one / name):
                 continue
@@ -73,7 +73,7 @@ def _load(spec: SkillsSpec, root: Path, code: list[Path], problems: list[Problem
             if source is None or not source.strip():
                 wrong(f"the skill {one.name!r}: {fault or f'its {name} is empty'}")
                 continue
-            on_use[language] = source
+            on_use[language.value] = source
             code.append(one / name)
         if read is not None and not read.reasons:
             skills.append(Skill(name=read.name, description=read.description, body=read.body, on_use=on_use))

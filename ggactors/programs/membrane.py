@@ -31,6 +31,13 @@ MOST_CALLS = 100_000
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 
 
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no number that can be passed")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
 class Junk(Exception):  # noqa: N818
     """A guest sent what its SDK never sends."""
 
@@ -71,7 +78,7 @@ def read_request(line: bytes) -> Request | Refused:
     if over is not None:
         return Refused(code=Code.LIMIT_EXCEEDED, message=f"the arguments are {over}")
     try:
-        sent = json.loads(line, parse_constant=_no_constant)
+        sent = _DECODER.decode(line.decode())
     except (ValueError, RecursionError) as error:
         raise Junk(f"what it sent is not JSON ({error})") from None
     match sent:
@@ -127,7 +134,3 @@ def _over_budget(line: bytes) -> str | None:
         if values > MOST_VALUES:
             return f"more than {MOST_VALUES} values; pass less at a time"
     return None
-
-
-def _no_constant(name: str) -> float:
-    raise ValueError(f"{name} is no number that can be passed")

@@ -117,7 +117,6 @@ class Worker:
                     return  # noqa: ASYNC104
                 self._close_slot()  # whatever state it is in: the next one starts afresh
             self._current = None
-            self.ready = False
 
     def _break(self, error: BaseException) -> bool:
         """Tell the program that is running, or the next one that comes, that the sandbox failed. False: there is none."""
@@ -138,6 +137,7 @@ class Worker:
     def _take(self) -> Execution:
         self.ready = True
         execution = self._orders.get()
+        self.ready = False
         if execution is None:
             raise Retired
         self._current = execution

@@ -6,8 +6,6 @@ from collections.abc import Mapping  # noqa: TC003 - cattrs needs it at run time
 
 from attrs import field, frozen
 
-from ggactors.protocol.program import Language  # noqa: TC001 - cattrs needs it at run time
-
 
 @frozen(kw_only=True)
 class SkillsSpec:
@@ -24,4 +22,4 @@ class Skill:
     name: str
     description: str
     body: str
-    on_use: Mapping[Language, str] = field(factory=dict)
+    on_use: Mapping[str, str] = field(factory=dict)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ggactors.testing.simulation import Simulation
     from ggactors.testing.simworld import SimWorld
 
+AT_ONCE = "stopped at once"
+"""What agents are told to have ended of when the whole run was cancelled at once."""
 _WORKING = (Kind.IMPLEMENTER, Kind.REVIEWER)
 
 
@@ -52,6 +54,8 @@ class Invariants:
     issues: dict[str, str | None] = field(factory=dict)
     parents: dict[str, str | None] = field(factory=dict)
     states: dict[str, str] = field(factory=dict)
+    standing: dict[str, str] = field(factory=dict)
+    """Where every agent stood last by its own doing, and for what it waited."""
     living: dict[str, None] = field(factory=dict)
     landed: str | None = None
     """Where the operator's checkout was moved last."""
@@ -207,6 +211,10 @@ class Invariants:
     def _changed(self, staff: Staff, event: events.AgentState) -> None:
         agent = event.agent or ""
         before = self.states.get(agent)
+        if event.state == "ended" and event.summary == AT_ONCE:
+            self.cut = True
+        else:
+            self.standing[agent] = event.state + (f" for {event.waiting_on}" if event.waiting_on else "")
         self.an_agent_ends_once_and_is_silent_after(agent, before, event)
         if before == "running" and not self.cut:
             self.a_running_agent_holds_its_slot_until_it_said_so(agent, event)

@@ -184,8 +184,6 @@ def dice(seed: int) -> Iterator[None]:
 
 def _stuck(laws: Invariants) -> str:
     """Say where everybody stands in a run that does not end."""
-    view = laws.run.staff.place.view if laws.run.staff is not None else None
-    agents = [] if view is None else [agent for agent in view.agents() if agent.state != "ended"]
-    who = ", ".join(f"{one.id} {one.state}{f' for {one.waiting_on}' if one.waiting_on else ''}" for one in agents)
+    who = ", ".join(f"{agent} {state}" for agent, state in laws.standing.items() if state != "ended")
     board = {issue.id: str(issue.state) for issue in laws.ledger.board.issues.values()}
     return f"nothing moves any more: {who or 'no agent lives'}; the board: {board}"

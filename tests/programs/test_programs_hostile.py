@@ -247,7 +247,11 @@ def test_time_in_calls_does_not_count_X4(pool: Pool):
 def test_a_program_may_be_given_any_time_and_the_least_memory_that_a_crew_can_ask_for(pool: Pool):
     from ggactors.rules.launch_capabilities import LEAST_MEMORY
 
-    for language, source in ((PYTHON, "import json, re, asyncio\nprint(1)"), (JAVASCRIPT, "console.log(1)"), (TYPESCRIPT, "console.log(1)")):
+    for language, source in (
+        (PYTHON, "import json, re, asyncio\nprint(1)"),
+        (JAVASCRIPT, "console.log(1)"),
+        (TYPESCRIPT, "console.log(1)"),
+    ):
         assert pool.run(source, language, seconds=1e300, memory=LEAST_MEMORY).logs == ("1",)
         assert pool.run(source, language, seconds=1e300, memory=4 << 30).logs == ("1",)
 
