@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# No test is timed: a busy machine is slow, not wrong.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 MACHINE_CACHE = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
 """What this machine has compiled for programs is used by every test: making it takes longer than all of them."""
