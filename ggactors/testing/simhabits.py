@@ -67,8 +67,15 @@ def fatal_fault(chance: random.Random) -> ModelFault:
 def root(mind: Mind) -> Iterator[Move]:
     """File work, meddle with it, wait for most of it, and finish, or come to a bad end."""
     yield from plan(mind)
-    for _ in range(mind.chance.choice((0, 1, 2, 4, 7))):
-        yield from step(mind)
+    match mind.world.theme:
+        case "revive":
+            yield from insist(mind)
+        case "main":
+            for _ in range(mind.chance.randrange(2, 7)):
+                yield [write(mind), write(mind)]
+        case _:
+            for _ in range(mind.chance.choice((0, 1, 2, 4, 7))):
+                yield from step(mind)
     if mind.likely(mind.world.temper.trouble / 4):
         yield from bad_end(mind)
     for _ in range(mind.chance.choice((0, 1, 2, 3, 3))):
@@ -82,6 +89,17 @@ def root(mind: Mind) -> Iterator[Move]:
     yield from ending(mind)
 
 
+def insist(mind: Mind) -> Iterator[Move]:
+    """Wait for one issue after the other and revive each that failed, at once, as often as it takes, up to a point."""
+    for chosen in mind.issues[:4]:
+        for _ in range(3):
+            mind.states.pop(chosen, None)
+            yield [wait(chosen)]
+            if mind.states.get(chosen) != "failed":
+                break
+            yield [revive(chosen)]
+
+
 def plan(mind: Mind) -> Iterator[Move]:
     """Open epics and file the first issues, behind those of the same reply, whose ids can be foretold."""
     opened = epics(mind)
@@ -89,7 +107,7 @@ def plan(mind: Mind) -> Iterator[Move]:
     for number in range(1, mind.chance.choice((1, 2, 3, 5, 7)) + 1):
         tool, args = issue(mind)
         args.pop("blockedBy", None)
-        if number > 1 and mind.likely(0.5):
+        if number > 1 and mind.likely(0.95 if mind.world.theme == "dead ends" else 0.5):
             args["blockedBy"] = [f"ISSUE-{mind.chance.randrange(1, number)}" for _ in range(mind.chance.choice((1, 2)))]
         issues.append((tool, args))
     yield [*opened, *issues]

@@ -25,6 +25,10 @@ REPOSITORY_STEPS = (
     *("open_worktree", "seal", "describe", "discard", "changes", "check_out", "commit_main", "guard_main"),
     *("merge", "begin_conflict", "resolution", "abort_conflict", "land"),
 )
+THEMES = ("", "", "", "", "revive", "main", "dead ends", "family")
+"""Half of all worlds are about nothing in particular; else: failed issues revived at once, work in main while others merge,
+issues in a row behind ones that fail, subagents of subagents.
+"""
 CRASH_SITES = ("model", "bench", "repository", "journal")
 
 
@@ -82,6 +86,8 @@ class SimWorld:
     temper: Temper = field(init=False)
     faults: Faults = field(init=False)
     schedule: int = field(init=False)
+    theme: str = field(init=False)
+    """What the world is about: its root and its tempers lean towards that."""
     lag: tuple[float, ...] = field(init=False)
     """Seconds a step of the repository, the journal or a workbench may take."""
     gate: float = field(init=False)
@@ -90,11 +96,14 @@ class SimWorld:
     def __attrs_post_init__(self) -> None:
         """Draw everything, in a fixed order."""
         chance = self.chance("world")
-        self.temper = _steady_temper(chance) if self.steady else _temper(chance)
+        self.theme = "" if self.steady else chance.choice(THEMES)
+        self.temper = _steady_temper(chance) if self.steady else _temper(chance, self.theme)
         self.crew = _crew_of(chance, steady=self.steady)
         self.faults = Faults() if self.steady else _faults(chance)
         self.gate = chance.choice((0.0, 0.0, 0.0, 0.15)) if not self.steady else 0.0
         self.lag = chance.choice(((0.0,), (0.0, 0.01), (0.0, 0.0, 0.1, 2.0)))
+        if self.theme in ("revive", "main"):
+            self.lag = (0.0, 0.1, 2.0)
         self.schedule = chance.getrandbits(32)
 
     @property
@@ -108,8 +117,8 @@ class SimWorld:
         return random.Random(f"{self.seed}/{what}")
 
 
-def _temper(chance: random.Random) -> Temper:
-    return Temper(
+def _temper(chance: random.Random, theme: str) -> Temper:
+    temper = Temper(
         trouble=chance.choice((0.0, 0.05, 0.15, 0.4)),
         passing=chance.choice((0.0, 0.02, 0.1)),
         changes=chance.choice((0.0, 0.2, 0.5)),
@@ -117,6 +126,15 @@ def _temper(chance: random.Random) -> Temper:
         company=chance.choice((0.0, 0.0, 0.1, 0.3)),
         pace=chance.choice(((0.0,), (0.0, 0.1, 1.0), (0.0, 0.5, 5.0), (1.0,))),
     )
+    match theme:
+        case "revive":
+            return evolve(temper, trouble=0.4, pace=(0.0,))
+        case "dead ends":
+            return evolve(temper, trouble=0.4)
+        case "family":
+            return evolve(temper, company=0.6)
+        case _:
+            return temper
 
 
 def _steady_temper(chance: random.Random) -> Temper:
