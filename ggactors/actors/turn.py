@@ -68,9 +68,11 @@ class Turn:
         waits: list[tuple[int, ToolCall]] = []
         children: list[tuple[int, ToolCall]] = []
         endings: list[tuple[int, ToolCall]] = []
+        told = 0
         try:
             for index, call in enumerate(self.reply.calls):
-                self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=call.tool, args=call.args))
+                self._tell(call)
+                told = index + 1
                 if self.agent.endings.is_ending(call.tool):
                     endings.append((index, call))
                 elif call.tool == _WAIT and _WAIT in offered:
@@ -87,9 +89,14 @@ class Turn:
             return await self._end(endings) if endings else None
         except WindDown:
             for index, call in enumerate(self.reply.calls):
+                if index >= told:
+                    self._tell(call)
                 if index not in self._answers:
                     self._refuse(index, call, Refused(code=Code.UNAVAILABLE, message="the run is stopping"))
             raise
+
+    def _tell(self, call: ToolCall) -> None:
+        self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=call.tool, args=call.args))
 
     def _answer(self, index: int, result: ToolResult) -> None:
         self._answers[index] = result

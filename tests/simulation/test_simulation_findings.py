@@ -189,6 +189,27 @@ def test_a_merge_that_fails_while_the_run_is_stopping_is_left_to_later_D5():
     assert "ISSUE-2" in run.repository.worktrees
 
 
+def test_a_stop_while_a_merge_is_waited_for_answers_only_calls_that_were_told_E9():
+    """The root comes to main while a merge agent has it, with two calls in one reply, and the run is cancelled then."""
+
+    def stop(staff, event):
+        if (
+            event.type == "agent_state"
+            and event.agent == "root"
+            and event.waiting_on == "a merge into the main workspace"
+        ):
+            staff.stop(Status.CANCELED, "cancelled")
+
+    script = {**CONFLICT, "ISSUE-2.0m": [turn(("list_dir", {}), delaySecs=60), finish()]}
+    script["root"] = [CONFLICT["root"][0], turn(write("a", "a"), write("b", "b"), delaySecs=30), finish()]
+    outcome, run = simulate(script, watch=stop)
+    assert outcome.exit_code == 130
+    told = [event.call_id for event in of_type(run, "tool_call") if event.agent == "root"]
+    answered = [event.call_id for event in of_type(run, "tool_result") if event.agent == "root"]
+    assert told == answered
+    assert [event.code for event in of_type(run, "tool_result") if event.agent == "root"][-2:] == ["unavailable"] * 2
+
+
 def test_a_landing_that_breaks_says_where_the_checkout_stands_W10():
     def second_landing(name, seen=[]):  # noqa: B006 - one list a test run
         seen.append(name)
