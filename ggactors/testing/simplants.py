@@ -60,7 +60,7 @@ def _one(owner: Any, name: str, spoiled: Callable[[Any], Any]) -> Callable[[], A
 
 PLANTS: dict[str, Plant] = {
     "leak_slot_on_cancel": Plant(
-        breaks="S7: no slot is leaked", within=40, spoil=_one(Seat, "_leave", spoilt.leaky_leave)
+        breaks="S7: no slot is leaked", within=200, spoil=_one(Seat, "_leave", spoilt.leaky_leave)
     ),
     "give_slot_back_twice": Plant(
         breaks="S3: a slot is given back once", within=20, spoil=_one(Seat, "give_back", spoilt.give_back_twice)
@@ -72,7 +72,7 @@ PLANTS: dict[str, Plant] = {
     ),
     "wake_lost": Plant(breaks="Q7: nobody waits for ever", within=20, spoil=_one(Staff, "_wake", spoilt.do_nothing)),
     "waiter_not_woken_on_dead_end": Plant(
-        breaks="Q3: a dead end ends a wait", within=120, spoil=_one(rules, "woken", spoilt.deaf_to_dead_ends)
+        breaks="Q3: a dead end ends a wait", within=200, spoil=_one(rules, "woken", spoilt.deaf_to_dead_ends)
     ),
     "resume_too_early": Plant(
         breaks="S5: who waits resumes when its condition holds",
@@ -106,34 +106,34 @@ PLANTS: dict[str, Plant] = {
         breaks="R3: all reviewers approve", within=40, spoil=_one(boardreview, "give_verdict", spoilt.one_is_enough)
     ),
     "review_leaves_edits": Plant(
-        breaks="R8: a reviewer's edits never merge", within=100, spoil=_one(ReviewStation, "ended", spoilt.left_lying)
+        breaks="R8: a reviewer's edits never merge", within=150, spoil=_one(ReviewStation, "ended", spoilt.left_lying)
     ),
     "done_before_merge": Plant(
         breaks="M5: done once main holds it", within=20, spoil=_one(MergerActor, "_merge", spoilt.done_first)
     ),
     "conflict_not_aborted": Plant(
         breaks="M4: a merge that failed is taken back",
-        within=120,
+        within=200,
         spoil=_one(MergerActor, "_put_back", spoilt.never_put_back),
     ),
     "merge_without_lock": Plant(
-        breaks="M6: a merge has main alone", within=120, spoil=_one(FairLock, "take_alone", spoilt.no_lock)
+        breaks="M6: a merge has main alone", within=300, spoil=_one(FairLock, "take_alone", spoilt.no_lock)
     ),
-    "teardown_unguarded": Plant(breaks="W2, W5: a worktree has one life at a time", within=300, spoil=spoilt.unguarded),
+    "teardown_unguarded": Plant(breaks="W2, W5: a worktree has one life at a time", within=400, spoil=spoilt.unguarded),
     "children_outlive_parents": Plant(
-        breaks="W4: subagents end first", within=200, spoil=_one(Family, "living_children", spoilt.see_nobody)
+        breaks="W4: subagents end first", within=120, spoil=_one(Family, "living_children", spoilt.see_nobody)
     ),
     "end_of_attempt_untold": Plant(
         breaks="D5: an unfinished attempt is settled", within=40, spoil=_one(IssueStation, "ended", spoilt.untold_end)
     ),
     "defect_strikes_all": Plant(
-        breaks="D8: a defect fails one issue", within=40, spoil=_one(Staff, "_fail_struck", spoilt.strike_all)
+        breaks="D8: a defect fails one issue", within=150, spoil=_one(Staff, "_fail_struck", spoilt.strike_all)
     ),
     "defect_strikes_nobody": Plant(
-        breaks="D8: what a defect struck fails", within=40, spoil=_one(Staff, "_fail_struck", spoilt.do_nothing)
+        breaks="D8: what a defect struck fails", within=150, spoil=_one(Staff, "_fail_struck", spoilt.do_nothing)
     ),
     "account_too_early": Plant(
-        breaks="D9: the account is the last word", within=60, spoil=_one(Staff, "_between_agents", spoilt.say_no)
+        breaks="D9: the account is the last word", within=150, spoil=_one(Staff, "_between_agents", spoilt.say_no)
     ),
 }
 """Every planted fault, by name."""
