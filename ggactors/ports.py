@@ -53,12 +53,15 @@ class ModelFault(Exception):  # noqa: N818 - the field's word for it
         retryable: bool = False,
         auth: bool = False,
         retry_after: float | None = None,
+        overflow: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.retryable = retryable
         self.auth = auth
         self.retry_after = retry_after
+        self.overflow = overflow
+        """The request is longer than the model's window: no retry cures it, a shorter request may."""
 
 
 class JournalBroken(Exception):  # noqa: N818

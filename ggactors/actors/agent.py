@@ -25,7 +25,7 @@ from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
 from ggactors.protocol.events import LimitExceeded, Log, TurnOutcome
-from ggactors.protocol.model import ModelReply
+from ggactors.protocol.model import ModelReply, ModelTraits
 from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
 from ggactors.rules.briefs import unread_note
@@ -84,6 +84,8 @@ class AgentActor:
     hooks: Hooks = field(factory=NoHooks)
     opening: Hooks = field(factory=NoHooks)
     """The session's hooks, for the one agent that opens it."""
+    traits: ModelTraits = field(factory=ModelTraits)
+    """What its model's source says of it: the account its calls share, the window they must fit."""
     begun: bool = True
     tally: Tally = field(factory=Tally)
     limit: Breach | None = None
@@ -99,7 +101,9 @@ class AgentActor:
 
     def __attrs_post_init__(self) -> None:
         """Make the conversation and the way to the model."""
-        self._talk = Conversation(agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack)
+        self._talk = Conversation(
+            agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack, run=self.desk.run
+        )
         self.gate = Gate(agent=self, tell=self._talk.user)
         self._asking = Asking(
             agent=self.order.id, profile=self.profile.id, model=self.model, desk=self.desk, breach=self._breach

@@ -30,6 +30,7 @@ class Conversation:
     agent: str
     journal: Journal
     pack: Callable[[Any], bytes]
+    run: str = ""
     messages: list[Message] = field(factory=list)
     waiting: list[Say] = field(factory=list)
     """What was said to the agent and no turn has shown to its model yet."""
@@ -52,7 +53,7 @@ class Conversation:
     async def take_reply(self, turn: int, reply: ModelReply) -> None:
         """Add a model's reply once it is durable."""
         await self.journal.commit("agents", [self.pack(ReplyTaken(agent=self.agent, turn=turn, reply=reply))])
-        self.messages.append(Message(role="assistant", text=reply.text, calls=reply.calls))
+        self.messages.append(Message(role="assistant", text=reply.text, calls=reply.calls, kept=reply.kept))
 
     def answer(self, turn: int, results: Sequence[ToolResult], outcome: str) -> None:
         """Add the answers to a reply's calls, in the order of the calls."""
@@ -72,6 +73,7 @@ class Conversation:
             attempt=attempt,
             messages=tuple(self.messages),
             tools=tools,
+            run=self.run,
         )
 
     def _note(self, text: str) -> None:

@@ -44,6 +44,8 @@ class Endings(Protocol):
 class Desk:
     """The shared services of a run's agents. ``now`` is the run's clock in seconds; ``jitter`` gives a number in [0, 1)."""
 
+    run: str
+    """The run's id."""
     limits: Limits
     emit: Callable[[Event], None]
     journal: Journal

@@ -15,6 +15,7 @@ from ggactors.actors.gates import NoHooks
 from ggactors.actors.reviewing import MergeStation, ReviewStation
 from ggactors.actors.stations import IssueStation, MainStation, PlainStation
 from ggactors.app.coding import hire
+from ggactors.models.resolve import traits_of
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
 from ggactors.protocol.crew import TASKS
@@ -130,6 +131,7 @@ class Hiring:
             order=order,
             profile=profile,
             model=model,
+            traits=traits_of(source),
             toolbox=box,
             coding=None if hired is None else hired.coding,
             hooks=hooks,

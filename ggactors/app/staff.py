@@ -195,6 +195,7 @@ class Staff:
             teardown = Teardown(repository=repository, board=self._board, emit=emit)
         mask = Mask({})
         desk = Desk(
+            run=self.folder.id,
             limits=self.launch.crew.limits,
             emit=emit,
             journal=self.place.journal,

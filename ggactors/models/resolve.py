@@ -6,13 +6,14 @@ Resolving a ``python/`` model executes its file, so the crew must be trusted bef
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from attrs import frozen
 
 from ggactors.models.python import PythonSource, load_callable, unlimited
 from ggactors.models.script import script_of
 from ggactors.ports import LaunchRefused, ModelFault
+from ggactors.protocol.model import ModelTraits
 from ggactors.protocol.values import Problem
 from ggactors.rules.document import LARGEST
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ModelSource(Protocol):
-    """What one model of the crew is served from."""
+    """What one model of the crew is served from. It may also define ``traits``, a ``ModelTraits``."""
 
     @property
     def label(self) -> str:
@@ -32,6 +33,11 @@ class ModelSource(Protocol):
 
     def model_for(self, agent: str, profile: str) -> Model:
         """Make the model that serves one agent; a new one for each agent."""
+
+
+def traits_of(source: ModelSource) -> ModelTraits:
+    """Give what a source says of its model; one that says nothing shares no account and has no known window."""
+    return cast("ModelTraits", getattr(source, "traits", ModelTraits()))
 
 
 @frozen

@@ -26,14 +26,37 @@ class ToolCall:
 
 
 @frozen(kw_only=True)
+class Image:
+    """A picture for a model that takes pictures; ``media_type`` as in ``image/png``."""
+
+    media_type: str
+    data: bytes
+
+
+@frozen(kw_only=True)
 class ToolResult:
-    """What a call came to: the text the model sees. ``code`` is set when the call was refused or failed."""
+    """What a call came to: the text the model sees. ``code`` is set when the call was refused or failed.
+
+    ``images`` are shown beside the text where the model takes pictures; elsewhere the text alone must do.
+    """
 
     call_id: str
     tool: str
     ok: bool
     output: str
     code: str | None = None
+    images: tuple[Image, ...] = ()
+
+
+@frozen(kw_only=True)
+class Kept:
+    """A reply in its provider's own items, for what text and calls do not carry (reasoning that must stay paired).
+
+    ``adapter`` names who wrote it. Only the same adapter replays it; to every other the text and the calls say all.
+    """
+
+    adapter: str
+    items: tuple[dict[str, Any], ...]
 
 
 @frozen(kw_only=True)
@@ -44,6 +67,7 @@ class Message:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     results: tuple[ToolResult, ...] = ()
+    kept: Kept | None = None
 
 
 @frozen(kw_only=True)
@@ -74,6 +98,8 @@ class ModelRequest:
     attempt: int
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
+    run: str = ""
+    """The run's id, for the headers of a provider's request (contract section 3)."""
 
 
 @frozen(kw_only=True)
@@ -83,3 +109,16 @@ class ModelReply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(factory=Usage)
+    kept: Kept | None = None
+
+
+@frozen(kw_only=True)
+class ModelTraits:
+    """What the runtime must know of a model beside its replies.
+
+    ``account`` names the provider account whose limits its calls share, empty for none. ``window`` is how many tokens a
+    request and its reply may hold together, None when that is not known.
+    """
+
+    account: str = ""
+    window: int | None = None
