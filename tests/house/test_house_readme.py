@@ -19,7 +19,7 @@ def one_liners() -> list[str]:
 def test_readme_has_two_commands_one_runs_the_demo_and_one_the_tests():
     demo, tests = one_liners()
     assert demo.endswith("/bin/ggactors demo")
-    assert tests.endswith("/bin/python -m pytest")
+    assert "/bin/python -m pytest" in tests
 
 
 def test_ci_runs_the_commands_of_readme():
