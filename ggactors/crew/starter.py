@@ -44,7 +44,7 @@ maxParallel = 4
 provider = "script"
 name = "crew-script.toml"
 
-# Providers are not in this version. A key is never written here, only the name of the variable that holds it.
+# A key is never written here, only the name of the variable that holds it.
 #[models.claude]
 #provider = "anthropic"
 #name = "the model's id"

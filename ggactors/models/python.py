@@ -22,10 +22,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.models.entries import Entry, read_entry, shorten
 from ggactors.ports import ModelFault
+from ggactors.protocol.model import ModelTraits
 from ggactors.rules.document import plain
 from ggactors.rules.shape import Place
 
@@ -114,6 +115,7 @@ class PythonSource:
     answer: Callable[[View], Any]
     file: str
     limiter: trio.CapacityLimiter
+    traits: ModelTraits = field(factory=ModelTraits)
 
     def model_for(self, agent: str, profile: str) -> PythonModel:  # noqa: ARG002 - the same callable serves all
         """Make the model of one agent."""

@@ -1,24 +1,30 @@
 """From a model's name in the crew to something that answers (P4, D7). Law: every reason a model cannot be had is one problem.
 
-Resolving a ``python/`` model executes its file, so the crew must be trusted before (smaller decision 5).
+Resolving a ``python/`` model executes its file, and one with an ``apiKeyCommand`` runs that, so the crew must be trusted before
+(smaller decision 5). A provider's client is imported when a model of it is resolved, not before.
 """
 
 from __future__ import annotations
 
+import json
+import os
+from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
-from attrs import frozen
+from attrs import evolve, field, frozen
 
+from ggactors.models.keys import KeyMissing, KeyRing, key_source
 from ggactors.models.python import PythonSource, load_callable, unlimited
-from ggactors.models.script import script_of
+from ggactors.models.script import Script, script_of
 from ggactors.ports import LaunchRefused, ModelFault
 from ggactors.protocol.model import ModelTraits
 from ggactors.protocol.values import Problem
 from ggactors.rules.document import LARGEST
+from ggactors.rules.launch_models import EMBEDDED, PROVIDERS, REHEARSED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from ggactors.ports import Model
     from ggactors.protocol.crew import ModelSpec
@@ -40,40 +46,64 @@ def traits_of(source: ModelSource) -> ModelTraits:
     return cast("ModelTraits", getattr(source, "traits", ModelTraits()))
 
 
+EXTRAS = {
+    "anthropic": ("anthropic", "anthropic"),
+    "openai": ("openai", "openai"),
+    "openai-compatible": ("openai", "openai"),
+    "llamacpp": ("local", "xllamacpp"),
+}
+"""By provider: the extra that brings its client, and the package that has to be there then."""
+
+
 @frozen
 class Resolution:
-    """What the crew's models came to: a source for each ``(provider, name)`` that can be had, a problem for each reason not."""
+    """What the crew's models came to: a source for each model key that can be had, a problem for each reason not.
 
-    sources: dict[tuple[str, str], ModelSource]
+    ``secrets`` holds the values of the keys in use by what they are called, for masking; it is never shown.
+    """
+
+    sources: dict[str, ModelSource]
     problems: tuple[Problem, ...]
+    secrets: Mapping[str, str] = field(factory=dict, repr=False)
 
     def source(self, spec: ModelSpec) -> ModelSource | None:
         """Give the source of a model, or None when it cannot be had."""
-        return self.sources.get((spec.provider, spec.name))
+        return self.sources.get(spec.key)
 
 
-def resolve_all(specs: Iterable[ModelSpec], folder: Path | str) -> Resolution:
+def resolve_all(
+    specs: Iterable[ModelSpec],
+    folder: Path | str,
+    *,
+    env: Mapping[str, str] | None = None,
+    given: Collection[str] = (),
+) -> Resolution:
     """Resolve every model once, however often it is named. Problems stand under the path where the crew names the model.
 
-    Providers of later versions are left to the document's own checks.
+    Keys are looked for in ``env``, the process's own by default. ``given`` are keys of models that the embedding program serves.
     """
-    sources: dict[tuple[str, str], ModelSource] = {}
-    refused: dict[tuple[str, str], str] = {}
+    ring = KeyRing(os.environ if env is None else env, str(folder))
+    shared: dict[str, ModelSource] = {}
+    sources: dict[str, ModelSource] = {}
+    refused: dict[str, str] = {}
     problems: list[Problem] = []
     for spec in specs:
-        what = (spec.provider, spec.name)
-        if what in sources or spec.provider not in ("script", "python"):
+        what = _identity(spec)
+        if spec.key in given:
             continue
         if what in refused:
             remedy = "repair what is said there"
             problems.append(Problem(path=spec.path, what=f"cannot be had, as said at {refused[what]}", remedy=remedy))
             continue
         try:
-            sources[what] = resolve(spec, folder)
+            source = shared[what] if what in shared else resolve(spec, folder, ring)
         except LaunchRefused as refusal:
             refused[what] = spec.path
             problems.extend(refusal.problems)
-    return Resolution(sources, tuple(problems))
+            continue
+        shared[what] = source
+        sources[spec.key] = _with_window(source, spec)
+    return Resolution(sources, tuple(problems), ring.values)
 
 
 def check_specs(specs: Iterable[ModelSpec], folder: Path | str) -> list[Problem]:
@@ -81,15 +111,60 @@ def check_specs(specs: Iterable[ModelSpec], folder: Path | str) -> list[Problem]
     return list(resolve_all(specs, folder).problems)
 
 
-def resolve(spec: ModelSpec, folder: Path | str) -> ModelSource:
-    """Resolve one model. Raises LaunchRefused with every reason it cannot be had."""
+def resolve(spec: ModelSpec, folder: Path | str, ring: KeyRing | None = None) -> ModelSource:
+    """Resolve one model, its key taken from ``ring``. Raises LaunchRefused with every reason it cannot be had."""
     match spec.provider:
         case "script":
             return _script(spec, Path(folder) / spec.name)
         case "python":
             return _python(spec, Path(folder))
+        case "anthropic" | "openai" | "openai-compatible" | "llamacpp":
+            return _provided(spec, folder, ring or KeyRing(os.environ, str(folder)))
         case _:
-            raise _refused(spec, f"provider {spec.provider!r} is not in this version", "use script or python")
+            raise _refused(spec, f"provider {spec.provider!r} is unknown", f"use {', '.join(PROVIDERS)}")
+
+
+def _identity(spec: ModelSpec) -> str:
+    """Tell models apart: a file of replies by its name alone, what a provider serves also by its options."""
+    options = {} if spec.provider in REHEARSED else dict(spec.options)
+    return json.dumps([spec.provider, spec.name, options], sort_keys=True)
+
+
+def _with_window(source: ModelSource, spec: ModelSpec) -> ModelSource:
+    """Give a rehearsed model the window its declaration pretends it has."""
+    window = spec.options.get("contextWindow")
+    if window is None or not isinstance(source, (Script, PythonSource)):
+        return source
+    return evolve(source, traits=ModelTraits(window=window))
+
+
+def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing) -> ModelSource:
+    """Make the source of a model that a provider serves; every reason it cannot be had is told at once."""
+    problems: list[Problem] = []
+    extra, package = EXTRAS[spec.provider]
+    if util.find_spec(package) is None:
+        what = f"provider {spec.provider!r} needs the package {package}, which is not installed"
+        problems += _refused(spec, what, f"pip install 'ggactors[{extra}]'").problems
+    wanted = key_source(spec)
+    key = None
+    if wanted is not None:
+        try:
+            key = ring.fetch(wanted)
+        except KeyMissing as missing:
+            problems += _refused(spec, missing.what, missing.remedy).problems
+    path = Path(folder) / spec.name
+    if spec.provider == EMBEDDED and not path.is_file():
+        what = "is a directory" if path.is_dir() else "does not exist"
+        remedy = "write the name relative to the crew's folder"
+        problems += _refused(spec, f"the file {str(path)!r} {what}", remedy).problems
+    if problems:
+        raise LaunchRefused(problems)
+    if spec.provider == EMBEDDED:
+        from ggactors.models import llamacpp
+
+        return llamacpp.source(spec, path)
+    provider = import_module(f"ggactors.models.{package}")
+    return cast("ModelSource", provider.source(spec, key))
 
 
 def _script(spec: ModelSpec, path: Path) -> ModelSource:

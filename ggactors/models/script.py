@@ -10,9 +10,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.models.entries import ENDED, Entry, read_script
+from ggactors.protocol.model import ModelTraits
 from ggactors.rules.document import parse
 from ggactors.rules.shape import Place
 
@@ -27,6 +28,7 @@ class Script:
 
     label: str
     patterns: tuple[tuple[str, tuple[Entry, ...]], ...] = ()
+    traits: ModelTraits = field(factory=ModelTraits)
 
     def model_for(self, agent: str, profile: str) -> ScriptModel:
         """Make the model of one agent, at the beginning of its list."""

@@ -1,31 +1,57 @@
 """Launch checks of model declarations and references (contract section 2). Law: the document alone, no file and no key.
 
-Values here may be secrets put in the wrong place, so addresses and variable names are never quoted.
+Values here may be secrets put in the wrong place, so addresses, commands and variable names are never quoted.
 """
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from ggactors.protocol.crew import ModelSpec
-from ggactors.rules.shape import Place, Table, did_you_mean, number, one_of, shown, variable, whole, words
+from ggactors.rules.shape import (
+    Place,
+    Table,
+    did_you_mean,
+    flag,
+    number,
+    one_of,
+    shown,
+    suggestion,
+    variable,
+    whole,
+    words,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-HERE = ("script", "python")
-"""Providers of this version."""
+REHEARSED = ("script", "python")
+"""Providers whose replies are written down or made by a file of the crew."""
 
-LATER = ("anthropic", "openai", "openai-compatible", "llamacpp")
-"""Providers whose shape is checked and which a later version brings."""
+HOSTED = ("anthropic", "openai", "openai-compatible")
+"""Providers behind an address."""
 
-PROVIDERS = HERE + LATER
+EMBEDDED = "llamacpp"
+"""The provider that serves a model file in this process."""
 
-_OPTIONS = ("baseUrl", "apiKeyEnv", "toolCalls", "contextWindow", "price")
+PROVIDERS = (*REHEARSED, *HOSTED, EMBEDDED)
+
+TOOL_CALLS = ("native", "schema")
+"""How a model calls tools: by its provider's own calls, or by replies that a JSON schema constrains."""
+
+APIS = ("chat", "responses")
+EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+_ADDRESSED = ("baseUrl", "apiKeyEnv", "apiKeyCommand")
+_ANYWHERE = ("contextWindow", "fallback")
+_SERVED = ("toolCalls", "maxOutputTokens", "price", "effort", "temperature", "images")
+_OPTIONS = (*_ADDRESSED, "api", *_SERVED, *_ANYWHERE)
 _HINTS = {"apiKey": "name a variable under apiKeyEnv; never write a key here"}
 _ADDRESS = re.compile(r"https?://[^\s/?#]+\S*")
 _CALLABLE = re.compile(r"(?s:.+)\.py:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
+_KEY_SHAPED = re.compile(r"\b(?:sk|pk|gsk|xai|hf|nvapi)[-_][A-Za-z0-9_-]{12,}|\bAIza[A-Za-z0-9_-]{20,}")
 
 NAME_SHAPES = {
     "script": "the script's file, as in 'script.json'",
@@ -39,7 +65,19 @@ def read_models(place: Place) -> dict[str, ModelSpec | None]:
     if not isinstance(place.value, dict):
         place.wrong(f"must be an object, is {shown(place.value)}", 'write {"<key>": {"provider": …, "name": …}}')
         return {}
-    return {key: _read_model(key, place.at(key)) for key in place.value}
+    models = {key: _read_model(key, place.at(key)) for key in place.value}
+    for key in models:
+        _check_fallback(key, place)
+    return models
+
+
+def fits_provider(provider: str) -> tuple[str, ...]:
+    """List the keys that mean something to a provider, beside ``provider`` and ``name``."""
+    if provider in REHEARSED:
+        return _ANYWHERE
+    if provider == EMBEDDED:
+        return (*_SERVED, *_ANYWHERE)
+    return tuple(option for option in _OPTIONS if option != "api" or provider == "openai")
 
 
 def _read_model(key: str, place: Place) -> ModelSpec | None:
@@ -56,47 +94,95 @@ def _read_model(key: str, place: Place) -> ModelSpec | None:
     if provider is None:
         return None
     fits = name is not None and _name_fits(provider, name, table.at("name"))
-    if provider in HERE:
-        for option in table.only(_OPTIONS):
+    meant = fits_provider(provider)
+    for option in table.only(_OPTIONS):
+        if option not in meant:
             table.at(option).wrong(f"means nothing to provider {provider!r}", "remove it")
-    else:
-        if provider == "openai-compatible":
-            table.need("baseUrl", _address, "write the address of the server")
-        table.at("provider").wrong(f"provider {provider!r} is not in this version", f"use {' or '.join(HERE)}")
+    if provider == "openai-compatible":
+        table.need("baseUrl", _address, "write the address of the server")
+    if "apiKeyEnv" in table and "apiKeyCommand" in table:
+        table.at("apiKeyCommand").wrong("is written beside apiKeyEnv", "keep one of the two")
     if name is None or not fits:
         return None
     return ModelSpec(key=key, provider=provider, name=name, options=options, path=place.path)
 
 
 def _read_options(table: Table) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "baseUrl": None if table.values.get("provider") == "openai-compatible" else table.read("baseUrl", _address),
-        "apiKeyEnv": table.read("apiKeyEnv", variable),
-        "toolCalls": table.read("toolCalls", words),
-        "contextWindow": table.read("contextWindow", whole(1)),
-        "price": table.read("price", _price),
+    readers: dict[str, Callable[[Place], Any]] = {
+        "baseUrl": _address,
+        "apiKeyEnv": variable,
+        "apiKeyCommand": _command,
+        "api": one_of(APIS, "values"),
+        "toolCalls": one_of(TOOL_CALLS, "values"),
+        "contextWindow": whole(1),
+        "maxOutputTokens": whole(1),
+        "price": _price,
+        "fallback": words,
+        "effort": one_of(EFFORTS, "values"),
+        "temperature": number(low=0, high=2),
+        "images": flag,
     }
+    options = {key: table.read(key, reader) for key, reader in readers.items()}
     return {key: value for key, value in options.items() if value is not None}
 
 
 def _address(place: Place) -> str | None:
-    if isinstance(place.value, str) and _ADDRESS.fullmatch(place.value):
-        return place.value
-    place.wrong("is not an address", "write one that begins with http:// or https://")
-    return None
+    if not isinstance(place.value, str) or not _ADDRESS.fullmatch(place.value) or not _splits(place.value):
+        place.wrong("is not an address", "write one that begins with http:// or https://")
+        return None
+    parts = urlsplit(place.value)
+    if "@" in parts.netloc or parts.query or parts.fragment or _KEY_SHAPED.search(place.value):
+        place.wrong(
+            "holds more than an address: a user, a query or a key",
+            "write the bare address, and name a key's variable under apiKeyEnv; never write a key here",
+        )
+        return None
+    return place.value
+
+
+def _splits(address: str) -> bool:
+    try:
+        return bool(urlsplit(address).hostname) and (urlsplit(address).port or 1) > 0
+    except ValueError:
+        return False
+
+
+def _command(place: Place) -> str | None:
+    if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
+        place.wrong("is not a command", "write one shell line that prints the key")
+        return None
+    if _KEY_SHAPED.search(place.value):
+        place.wrong("holds what looks like a key", "write a command that looks the key up; never write a key here")
+        return None
+    return place.value
 
 
 def _price(place: Place) -> dict[str, float]:
-    keys = ("inputPerMTok", "outputPerMTok", "cachedInputPerMTok")
+    keys = ("inputPerMTok", "outputPerMTok", "cachedInputPerMTok", "reasoningPerMTok")
     table = Table(place, keys)
     per_token = number(low=0)
     remedy = "write the price of a million tokens, 0.0 for none"
-    prices = {
-        keys[0]: table.need(keys[0], per_token, remedy),
-        keys[1]: table.need(keys[1], per_token, remedy),
-        keys[2]: table.read(keys[2], per_token),
-    }
+    prices = {key: table.need(key, per_token, remedy) for key in keys[:2]}
+    prices |= {key: table.read(key, per_token) for key in keys[2:]}
     return {key: price for key, price in prices.items() if price is not None}
+
+
+def _check_fallback(key: str, place: Place) -> None:
+    """Follow a model's fallbacks: each is declared, and none leads back (P4)."""
+    written = place.value
+    here = written[key].get("fallback") if isinstance(written[key], dict) else None
+    if not isinstance(here, str) or not here.strip():
+        return
+    at = place.at(key).at("fallback")
+    if here not in written:
+        at.wrong(f"no such model: {shown(here)}", suggestion(here, written, "models"))
+        return
+    way = [key]
+    while isinstance(here, str) and here in written and here not in way:
+        way.append(here)
+        here = written[here].get("fallback") if isinstance(written[here], dict) else None
+    if here == key:
+        at.wrong(f"leads back to itself: {' → '.join([*way, key])}", "let the last of them have no fallback")
 
 
 def _name_fits(provider: str, name: str, place: Place) -> bool:
@@ -146,6 +232,4 @@ def read_reference(place: Place, declared: Mapping[str, ModelSpec | None] | None
         )
         return None
     fits = _name_fits(provider, name, place)
-    if provider in LATER:
-        place.wrong(f"provider {provider!r} is not in this version", f"use {' or '.join(HERE)}")
     return ModelSpec(key=value, provider=provider, name=name, path=place.path) if fits else None

@@ -305,7 +305,22 @@ def test_a_code_profile_that_may_not_file_issues_needs_nobody_to_do_them_F1():
         ({"provider": "openai-compatible", "name": "x", "baseUrl": "ftp://h"}, {".baseUrl"}),
         ({"provider": "openai", "name": "x", "baseUrl": "https://"}, {".baseUrl"}),
         ({"provider": "openai", "name": "x", "contextWindow": 0}, {".contextWindow"}),
-        ({"provider": "openai", "name": "x", "toolCalls": ""}, {".toolCalls"}),
+        ({"provider": "openai", "name": "x", "toolCalls": "prose"}, {".toolCalls"}),
+        ({"provider": "openai", "name": "x", "api": "responses", "effort": "high", "images": True}, set()),
+        ({"provider": "anthropic", "name": "x", "api": "chat"}, {".api"}),
+        (
+            {"provider": "openai", "name": "x", "temperature": 3, "maxOutputTokens": 0},
+            {".temperature", ".maxOutputTokens"},
+        ),
+        ({"provider": "openai", "name": "x", "apiKeyEnv": "KEY", "apiKeyCommand": "pass key"}, {".apiKeyCommand"}),
+        ({"provider": "llamacpp", "name": "m.gguf", "toolCalls": "native", "contextWindow": 2048}, set()),
+        (
+            {"provider": "llamacpp", "name": "m.gguf", "baseUrl": "http://h/v1", "apiKeyEnv": "K"},
+            {".baseUrl", ".apiKeyEnv"},
+        ),
+        ({"provider": "script", "name": "s.json", "contextWindow": 2048, "fallback": "main"}, set()),
+        ({"provider": "openai", "name": "x", "fallback": "mian"}, {".fallback"}),
+        ({"provider": "openai", "name": "x", "fallback": "big"}, {".fallback"}),
         (
             {"provider": "openai", "name": "x", "price": {"inputPerMTok": -1}},
             {".price.inputPerMTok", ".price.outputPerMTok"},
@@ -319,13 +334,10 @@ def test_a_code_profile_that_may_not_file_issues_needs_nobody_to_do_them_F1():
         ({"provider": "anthropic", "name": "x", "apiKey": "k"}, {".apiKey"}),
     ],
 )
-def test_a_model_of_a_later_provider_is_checked_for_shape_before_it_is_refused(model, paths):
+def test_a_models_declaration_is_checked_key_by_key_P4(model, paths):
     document = valid()
     document["models"]["big"] = model
-    assert {p.path for p in check_document(document)} == {
-        "models.big.provider",
-        *(f"models.big{path}" for path in paths),
-    }
+    assert {p.path for p in check_document(document)} == {f"models.big{path}" for path in paths}
 
 
 def test_a_document_from_a_program_may_hold_only_plain_values():

@@ -29,12 +29,11 @@ def test_the_starter_crew_loads_and_its_script_is_in_order(tmp_path):
     assert crew.board is not None
 
 
-def test_every_line_switched_on_leaves_only_what_is_not_in_this_version(tmp_path):
+def test_every_line_switched_on_makes_a_crew(tmp_path):
     path = write(tmp_path)
     path.write_text(uncommented(path.read_text(encoding="utf-8")), encoding="utf-8")
     reading = read_crew(path)
-    assert len(reading.problems) == 3, said(reading.problems)
-    assert all("is not in this version" in problem.what for problem in reading.problems), said(reading.problems)
+    assert reading.crew is not None, said(reading.problems)
 
 
 def test_the_ceilings_shown_as_defaults_are_the_defaults(tmp_path):

@@ -109,15 +109,6 @@ def test_a_file_whose_reading_fails_says_so(tmp_path):
     assert "cannot be read: Input/output error" in problem.what
 
 
-def test_a_model_of_a_later_provider_is_refused_by_name(tmp_path):
-    spec = ModelSpec(key="big", provider="anthropic", name="x", path="models.big")
-    with pytest.raises(LaunchRefused) as refused:
-        resolve(spec, tmp_path)
-    assert "'anthropic' is not in this version" in str(refused.value)
-    assert resolve_all([spec], tmp_path).problems == ()
-    assert resolve_all([spec], tmp_path).source(spec) is None
-
-
 def test_a_file_python_cannot_import_is_refused(tmp_path):
     (tmp_path / "m.txt").write_text("def answer(r): ...\n")
     with pytest.raises(LaunchRefused) as refused:
