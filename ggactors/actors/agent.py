@@ -318,7 +318,7 @@ class AgentActor:
         self._talk.answer(self.tally.turns, turn.results, self._last_result)
         if ending is not None:
             return ending
-        for text in turn.take_texts():
+        for text in ((reply.note,) if reply.note else ()) + turn.take_texts():
             self._talk.user(text)
         breach = judge_after(self.desk.limits, self.tally)
         return await self.gate.between_turns("after-turn") if breach is None else self._breached(breach)

@@ -129,7 +129,9 @@ class CodeTurn:
         program = call.args.get("program")
         code: Code | None = None
         output = "ok"
-        if call.tool != SUBMIT_PROGRAM:
+        if call.fault is not None:
+            code, output = Code.INVALID_ARGUMENT, call.fault
+        elif call.tool != SUBMIT_PROGRAM:
             code, output = Code.UNAVAILABLE, f"you work by programs: call `{SUBMIT_PROGRAM}` with one"
         elif not isinstance(program, str):
             code, output = Code.INVALID_ARGUMENT, f"{SUBMIT_PROGRAM}: send the whole program as the string `program`"

@@ -73,7 +73,9 @@ class Turn:
             for index, call in enumerate(self.reply.calls):
                 self._tell(call)
                 told = index + 1
-                if self.agent.endings.is_ending(call.tool):
+                if call.fault is not None:
+                    self._refuse(index, call, Refused(code=Code.INVALID_ARGUMENT, message=call.fault))
+                elif self.agent.endings.is_ending(call.tool):
                     endings.append((index, call))
                 elif call.tool == _WAIT and _WAIT in offered:
                     waits.append((index, call))

@@ -18,11 +18,16 @@ class ToolSpec:
 
 @frozen(kw_only=True)
 class ToolCall:
-    """One call in a model's reply. ``args`` is what the model sent, unchecked."""
+    """One call in a model's reply. ``args`` is what the model sent, unchecked.
+
+    ``fault`` says why the arguments could not be read, or were cut off. Such a call has no arguments and is never carried
+    out: it is answered with the fault (``invalid-argument``).
+    """
 
     id: str
     tool: str
     args: dict[str, Any]
+    fault: str | None = None
 
 
 @frozen(kw_only=True)
@@ -103,13 +108,32 @@ class ModelRequest:
 
 
 @frozen(kw_only=True)
+class RateLimits:
+    """What an account has left, as its provider told beside a reply. None where it did not say.
+
+    ``requests`` and ``tokens`` are how many of each are left; ``requests_reset`` and ``tokens_reset`` are the seconds, counted
+    from the reply, until they are back at their full number.
+    """
+
+    requests: int | None = None
+    tokens: int | None = None
+    requests_reset: float | None = None
+    tokens_reset: float | None = None
+
+
+@frozen(kw_only=True)
 class ModelReply:
-    """One answer of a model."""
+    """One answer of a model.
+
+    ``note`` is what the model must be told of its own reply, which it cannot know: that it was cut off, or withheld.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     usage: Usage = field(factory=Usage)
     kept: Kept | None = None
+    limits: RateLimits | None = None
+    note: str = ""
 
 
 @frozen(kw_only=True)
