@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         Unresolved,
     )
     from ggactors.protocol.hooks import HookOutcome
-    from ggactors.protocol.model import ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
+    from ggactors.protocol.memories import Memory
+    from ggactors.protocol.model import ModelReply, ModelRequest, Pictured, ToolCall, ToolResult, ToolSpec, Usage
     from ggactors.protocol.process import ProcessEnded, ProcessOrder
     from ggactors.protocol.program import OperationSpec, ProgramAnswer, ProgramResult
     from ggactors.protocol.values import Problem, Refused
@@ -169,7 +170,7 @@ class OwnTool(Protocol):
     schema: Mapping[str, Any]
     """JSON schema of the arguments; checking them is the tool's own business."""
 
-    async def call(self, args: dict[str, Any]) -> str | Refused:
+    async def call(self, args: dict[str, Any]) -> str | Refused | Pictured:
         """Carry out a call. An exception is shown to the model as a failed call and touches nothing else."""
 
 
@@ -181,6 +182,21 @@ class Delegation(Protocol):
 
     def send(self, agent: str, text: str) -> Refused | None:
         """Leave a text for the agent of that id, to be read before its next turn."""
+
+
+class Shelf(Protocol):
+    """Where one profile's memories on one workspace are kept. What the world refuses is an answer (``io-error``)."""
+
+    async def read(self) -> tuple[Memory, ...] | Refused:
+        """Read every memory. Cancelled: nothing has happened."""
+
+    async def change(
+        self, decide: Callable[[tuple[Memory, ...]], tuple[Memory, ...] | Refused]
+    ) -> tuple[Memory, ...] | Refused:
+        """Keep what ``decide`` makes of what is kept, with nobody else's change in between.
+
+        ``decide`` is called in another thread, more than once never. Cancelled: all of the change is kept, or nothing of it.
+        """
 
 
 class Workbench(Protocol):
@@ -295,6 +311,12 @@ class Repository(Protocol):
 
     async def guard_main(self) -> MainRestored | None:
         """Put main's branch back when a command rewound or switched it (M6)."""
+
+    async def leave_main(self) -> None:
+        """Take note of how main was left by those who work in it, so that what others change there is told apart."""
+
+    async def restore_main(self) -> MainRestored | None:
+        """Put main back as it was left, saving to a hidden ref what somebody else did there; None when nobody did (M6, R7)."""
 
     async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
         """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""

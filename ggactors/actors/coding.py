@@ -22,6 +22,7 @@ from ggactors.protocol.values import Code, Refused, Status
 from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, nothing_shown, used_failed, used_logged
 from ggactors.rules.endings import summary_of
 from ggactors.rules.programs import error_type_of
+from ggactors.rules.stuck import Action, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +64,7 @@ class Coding:
     parse_wait: Callable[[Mapping[str, Any]], str | Refused]
     parse_children: Callable[[Mapping[str, Any]], tuple[str, ...] | Refused | None]
     on_use: Callable[[], tuple[tuple[str, str], ...]] = nothing_used
-    """Takes the code that is due of what was used: the name of each skill, and its program (E6)."""
+    """Takes the code that is due of what was used: what that is, such as ``the skill 'x'``, and its program (E6)."""
 
 
 @define(kw_only=True)
@@ -88,6 +89,9 @@ class CodeTurn:
     _calls: int = 0
     _endings_off: bool = False
     """Whether what runs has no ending group (E6)."""
+    _programs: tuple[str, ...] = ()
+    _ended: bool = False
+    """Whether a program called an ending, whatever became of it."""
 
     def __attrs_post_init__(self) -> None:
         """Say what the model said; it is never compiled (E2)."""
@@ -105,6 +109,16 @@ class CodeTurn:
         texts = (*self.coding.views.take_opened(), *self._guides, *self._notices, *self._errors)
         return texts or (nothing_shown(),)
 
+    def action(self, texts: tuple[str, ...]) -> Action | None:
+        """Give what the reply did, for stuck detection: its programs, and what their model reads of them (G6). None: nothing.
+
+        A program that called an ending is none, whatever became of it: endings are never counted (G1).
+        """
+        if self._ended or not self._programs:
+            return None
+        outcome = Outcome(text="\n\n".join(texts), failure=self.error_type)
+        return Action(calls=self._programs, outcomes=(outcome,), tools=(SUBMIT_PROGRAM,))
+
     async def carry_out(self) -> SessionEnd | None:
         """Run every submission in order, also after a failed one; an ending that stands stops the sequence (X6).
 
@@ -115,6 +129,7 @@ class CodeTurn:
             self.error_type = NO_PROGRAM
             self._notices.append(no_program_feedback(self.agent.order.role, self.coding.language))
             return None
+        self._programs = tuple(programs)
         for program in programs:
             end = await self._run(program)
             if end is not None:
@@ -242,7 +257,8 @@ class CodeTurn:
         module, _, function = operation.partition(".")
         if module == "session":
             if self._endings_off:
-                return Refused(code=Code.UNAVAILABLE, message="the code of a skill has no ending calls")
+                return Refused(code=Code.UNAVAILABLE, message="the code of a skill or a memory has no ending calls")
+            self._ended = True
             return self._declare(ToolCall(id=call.id, tool=function, args=call.args))
         if module in ("views", "docs"):
             return await self.coding.views.serve(operation, call.args, self._operate)
@@ -269,8 +285,9 @@ class CodeTurn:
         else:
             await agent.take_tree()
             try:
-                answer = await operations.serve(operation, args)
-                note = await agent.station.after_call(tool)
+                async with agent.station.working():
+                    answer = await operations.serve(operation, args)
+                    note = await agent.station.after_call(tool)
             finally:
                 tree.give_shared()
             if note is not None:

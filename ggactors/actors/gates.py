@@ -5,6 +5,7 @@ Law: an ending passes the hooks first and the station after them, the tree share
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from attrs import define
@@ -18,8 +19,10 @@ from ggactors.rules.briefs import gate_blocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractAsyncContextManager
 
     from ggactors.actors.agent import AgentActor
+    from ggactors.ports import Hooks
     from ggactors.protocol.agent import Ending
     from ggactors.protocol.model import ToolCall
 
@@ -52,7 +55,8 @@ class Gate:
     async def open(self) -> SessionEnd | None:
         """Run the session's and the agent's starting hooks; one that could not be run ends the session (C4)."""
         for hooks, event in ((self.agent.opening, "session-start"), (self.agent.hooks, "agent-start")):
-            outcome = await hooks.fire(event)
+            async with self._working(hooks, event):
+                outcome = await hooks.fire(event)
             if outcome.failed is not None:
                 return SessionEnd(status=Status.HOOK_ERROR, summary=outcome.failed)
             self._tell_all(outcome.messages)
@@ -62,7 +66,8 @@ class Gate:
         """Let hook objects hear of an event between turns, and end the session if one of them says so."""
         hooks = self.agent.hooks
         if hooks.listens(event):
-            outcome = await hooks.fire(event, {"turns": self.agent.tally.turns})
+            async with self._working(hooks, event):
+                outcome = await hooks.fire(event, {"turns": self.agent.tally.turns})
             self._tell_all(outcome.messages)
         return await self._completed()
 
@@ -94,7 +99,8 @@ class Gate:
         shared = await agent.take_tree()
         try:
             declared = {"call": None if call is None else {"tool": call.tool, "args": call.args}}
-            outcome = await agent.hooks.fire("agent-stop", declared)
+            async with self._working(agent.hooks, "agent-stop"):
+                outcome = await agent.hooks.fire("agent-stop", declared)
             held = outcome.blocked if outcome.blocked is not None else await agent.station.admit(ending, summary)
             return None if held is None else "\n".join((*outcome.messages, held))
         except RepositoryBroken as error:
@@ -102,6 +108,10 @@ class Gate:
         finally:
             if shared and agent.station.tree is not None:
                 agent.station.tree.give_shared()
+
+    def _working(self, hooks: Hooks, event: str) -> AbstractAsyncContextManager[None]:
+        """Mark what hooks do where the agent works as its own work."""
+        return self.agent.station.working() if hooks.listens(event) else nullcontext()
 
     def _tell_all(self, messages: tuple[str, ...]) -> None:
         for message in messages:

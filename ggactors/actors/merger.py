@@ -68,6 +68,8 @@ class MergerActor:
     spawn: Callable[[AgentOrder], None]
     rested: Callable[[], None]
     """Called when there is nothing to merge for now."""
+    look_at_main: Callable[[], Awaitable[None]]
+    """Has what others than its own agents wrote into main put back."""
     landed: Callable[[], Awaitable[None]] | None = None
     busy: bool = False
     """Whether a merge is under way, or looked for."""
@@ -146,6 +148,7 @@ class MergerActor:
         if self._left_over and (why := await self._put_back()) is not None:
             return _Account(outcome=MergeFailed(reason=f"an earlier merge still lies in the main workspace: {why}"))
         try:
+            await self.look_at_main()
             await self.repository.guard_main()
             pending = await self.repository.commit_main(Signature(agent=self.main_agent), main_message(self.main_agent))
             if isinstance(pending, SealBlocked):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define
 
+from ggactors.actors.stations import Alone, SessionEnd
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import Approved, ChangesRequested, Finished
 from ggactors.protocol.board import BoardPicture, EndReview, GiveVerdict, IssuePicture, ReadBoard
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ggactors.actors.desk import Desk
-    from ggactors.actors.stations import SessionEnd
     from ggactors.ports import Repository
     from ggactors.protocol.agent import Ending
     from ggactors.protocol.board import ReviewAssigned
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @define(kw_only=True)
-class ReviewStation:
+class ReviewStation(Alone):
     """An issue's worktree while it is reviewed: whatever the reviewer changes there is saved and put back (R8)."""
 
     assigned: ReviewAssigned
@@ -39,10 +39,6 @@ class ReviewStation:
 
     async def admit(self, ending: Ending, summary: str) -> str | None:  # noqa: ARG002
         """Let every verdict stand: it is the reviewer's to give."""
-        return None
-
-    async def after_call(self, tool: str) -> str | None:  # noqa: ARG002
-        """Have nothing to say."""
         return None
 
     async def ended(self, end: SessionEnd) -> None:
@@ -80,7 +76,7 @@ class ReviewStation:
 
 
 @define(kw_only=True)
-class MergeStation:
+class MergeStation(Alone):
     """The main workspace with a conflicted merge in place; the merger holds its lock for the agent's whole life (M6)."""
 
     repository: Repository
@@ -93,10 +89,6 @@ class MergeStation:
                 return reason
             case _:
                 return None
-
-    async def after_call(self, tool: str) -> str | None:  # noqa: ARG002
-        """Have nothing to say: git is asked at the end."""
-        return None
 
     async def ended(self, end: SessionEnd) -> None:
         """Have nothing to tell: the merger asks git once more, whatever the end was."""

@@ -5,6 +5,7 @@ Law: a station never decides how a session goes; it answers whether an ending ma
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from attrs import define, field, frozen
@@ -18,8 +19,10 @@ from ggactors.rules.briefs import main_message, work_message
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
+    from contextlib import AbstractAsyncContextManager
 
     from ggactors.actors.desk import Desk
+    from ggactors.actors.presence import Presence
     from ggactors.ports import Repository
     from ggactors.protocol.agent import Ending
     from ggactors.runtime.fairlock import FairLock
@@ -33,6 +36,8 @@ class SessionEnd:
     summary: str
     ending: Ending | None = None
     parked: bool = False
+    verified: bool | None = None
+    """Whether a check of completion passed; False when it was given up on, None where none is bound (G5)."""
 
 
 class Station(Protocol):
@@ -44,6 +49,9 @@ class Station(Protocol):
     async def admit(self, ending: Ending, summary: str) -> str | None:
         """Decide whether an ending may stand: the reason it may not, or None. Called with the tree lock held, if there is one."""
 
+    def working(self) -> AbstractAsyncContextManager[None]:
+        """Mark the time in which the agent works in a tree that is not its own alone."""
+
     async def after_call(self, tool: str) -> str | None:
         """Look at the tree after a call that touched it; what the model must be told, or None. Called with the tree lock held."""
 
@@ -51,18 +59,26 @@ class Station(Protocol):
         """Carry the work away. The agent still holds its slot, its tools are closed, and the tree lock is held, if there is one."""
 
 
+class Alone:
+    """What holds where nobody else works: nothing is to be marked, and no call needs looking after."""
+
+    def working(self) -> AbstractAsyncContextManager[None]:
+        """Have nothing to mark."""
+        return nullcontext()
+
+    async def after_call(self, tool: str) -> str | None:  # noqa: ARG002
+        """Have nothing to say."""
+        return None
+
+
 @define
-class PlainStation:
+class PlainStation(Alone):
     """The operator's directory itself, without a board: nothing is committed, nothing merges (B12)."""
 
     tree: FairLock | None = None
 
     async def admit(self, ending: Ending, summary: str) -> str | None:  # noqa: ARG002
         """Let every ending stand."""
-        return None
-
-    async def after_call(self, tool: str) -> str | None:  # noqa: ARG002
-        """Have nothing to say."""
         return None
 
     async def ended(self, end: SessionEnd) -> None:
@@ -77,9 +93,15 @@ class MainStation:
     repository: Repository
     emit: Callable[[Log], None]
     tree: FairLock | None
+    presence: Presence
+
+    def working(self) -> AbstractAsyncContextManager[None]:
+        """Mark the time in which this agent works in main, so that what else happens there is told apart."""
+        return self.presence.working()
 
     async def admit(self, ending: Ending, summary: str) -> str | None:  # noqa: ARG002
         """Commit what the agent changed; what git will not take is the reason the ending is held back."""
+        await self.presence.look()
         await self.repository.guard_main()
         sealed = await self.repository.commit_main(Signature(agent=self.agent), main_message(self.agent))
         return sealed.reason if isinstance(sealed, SealBlocked) else None
@@ -99,6 +121,7 @@ class MainStation:
     async def ended(self, end: SessionEnd) -> None:  # noqa: ARG002
         """Commit what is left, whatever the end was."""
         try:
+            await self.presence.look()
             await self.repository.guard_main()
             sealed = await self.repository.commit_main(Signature(agent=self.agent), main_message(self.agent))
         except RepositoryBroken as error:
@@ -111,7 +134,7 @@ class MainStation:
 
 
 @define(kw_only=True)
-class IssueStation:
+class IssueStation(Alone):
     """An issue's worktree: finishing commits the work and hands the issue back; any other end is an unfinished attempt."""
 
     agent: str
@@ -138,10 +161,6 @@ class IssueStation:
         except RepositoryBroken as error:
             return f"the work could not be committed: {error}"
         return sealed.reason if isinstance(sealed, SealBlocked) else None
-
-    async def after_call(self, tool: str) -> str | None:  # noqa: ARG002
-        """Have nothing to say: the worktree is the agent's own."""
-        return None
 
     async def ended(self, end: SessionEnd) -> None:
         """Tell the board; a failed issue's worktree is saved and discarded."""

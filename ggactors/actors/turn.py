@@ -19,6 +19,7 @@ from ggactors.protocol.model import ToolResult
 from ggactors.protocol.values import Code, Refused, Status
 from ggactors.rules.briefs import gate_blocked, no_call_feedback
 from ggactors.rules.endings import summary_of
+from ggactors.rules.stuck import Action, call_key, outcome_of
 
 if TYPE_CHECKING:
     from ggactors.actors.agent import AgentActor
@@ -58,6 +59,23 @@ class Turn:
     def take_texts(self) -> tuple[str, ...]:
         """Take what the model reads after the results."""
         return tuple(self._guides) if self.reply.calls else (no_call_feedback(self.agent.order.role),)
+
+    def action(self, texts: tuple[str, ...]) -> Action | None:  # noqa: ARG002 - a program's outcome, not a call's
+        """Give what the reply did, for stuck detection: its calls as a whole, endings excepted (G6). None: nothing."""
+        done = [
+            (call, self._answers[index])
+            for index, call in enumerate(self.reply.calls)
+            if not self.agent.endings.is_ending(call.tool)
+        ]
+        if not done:
+            return None
+        return Action(
+            calls=tuple(call_key(call.tool, call.args) for call, _ in done),
+            outcomes=tuple(
+                outcome_of(call.tool, ok=result.ok, code=result.code, output=result.output) for call, result in done
+            ),
+            tools=tuple(call.tool for call, _ in done),
+        )
 
     async def carry_out(self) -> SessionEnd | None:
         """Carry the calls out. Returns the session's end when an ending stands.
@@ -124,8 +142,9 @@ class Turn:
             return await agent.toolbox.call(call)
         await agent.take_tree()
         try:
-            result = await agent.toolbox.call(call)
-            note = await agent.station.after_call(call.tool)
+            async with agent.station.working():
+                result = await agent.toolbox.call(call)
+                note = await agent.station.after_call(call.tool)
         finally:
             agent.station.tree.give_shared()
         if note is None:

@@ -20,21 +20,26 @@ from ggactors.ports import LaunchRefused
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
 from ggactors.protocol.crew import TASKS
 from ggactors.protocol.values import Code, Kind, Refused
-from ggactors.rules.briefs import system_prompt
+from ggactors.rules.briefs import memories_known, memories_unreadable, system_prompt
+from ggactors.rules.memories import index
+from ggactors.store.memories import MemoryShelf
 from ggactors.tools.board import parse_wait
 from ggactors.tools.delegation import parse_subagent_wait
 from ggactors.tools.endings import RoleEndings
 from ggactors.tools.environment import agent_environment
 from ggactors.tools.guides import Guides
+from ggactors.tools.memories import OPERATIONS as MEMORY_OPERATIONS
+from ggactors.tools.memories import MemoryKit
 from ggactors.tools.skills import READ_SKILL, SkillKit
 from ggactors.tools.tasks import TaskKit
 from ggactors.tools.toolbox import build_toolbox
 from ggactors.tools.workbench import LocalWorkbench
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ggactors.actors.desk import Desk
+    from ggactors.actors.presence import Presence
     from ggactors.actors.stations import Station
     from ggactors.app.coding import Hired
     from ggactors.app.hooking import Hooking
@@ -86,6 +91,7 @@ class Hiring:
     desk: Desk
     repository: Repository | None
     tree: FairLock
+    presence: Presence | None
     reconcile: Callable[[str, str], Awaitable[None]]
     say: Callable[[str, str, str], bool]
     """Hands a text to a living agent: its id, the text, who sends it."""
@@ -125,8 +131,7 @@ class Hiring:
             mask=self.mask,
         )
         box = self.hooking.around(toolbox, hooks, bench, order.workdir)
-        on_use = next((kit.take_used for kit in kits if isinstance(kit, SkillKit)), nothing_used)
-        hired = self._coder(profile, order, box, on_use)
+        hired = self._coder(profile, order, box, _on_use(kits))
         return AgentActor(
             order=order,
             profile=profile,
@@ -146,6 +151,7 @@ class Hiring:
                 guide=guides.opening(),
                 sdk=None if hired is None else hired.summary,
                 skills=self._skills(profile) if profile.grants(READ_SKILL.tool, READ_SKILL.id) else (),
+                memories=self._remembered(profile),
             ),
             parse_wait=parse_wait,
             parse_children=parse_subagent_wait,
@@ -158,7 +164,23 @@ class Hiring:
         kits: list[Kit] = [TaskKit()] if TASKS in profile.capabilities else []
         language = None if profile.code is None else profile.code.language
         kits += [SkillKit(skills=self._skills(profile), language=language)] if profile.skills is not None else []
+        if profile.memories is not None:
+            shelf = self._shelf(profile)
+            kits.append(MemoryKit(shelf=shelf, grant=profile.memories, mask=self.mask, language=language))
         return kits
+
+    def _shelf(self, profile: Profile) -> MemoryShelf:
+        """Find where a profile's memories are kept: those of a workspace are the same for all its runs."""
+        return MemoryShelf(home=self.folder.home, workspace=self.launch.workspace, profile=profile.id)
+
+    def _remembered(self, profile: Profile) -> str | None:
+        """Say what a profile remembers, if it may call anything about it."""
+        if profile.memories is None or not any(profile.grants(one.tool, one.id) for one in MEMORY_OPERATIONS):
+            return None
+        kept = self._shelf(profile).read_nowait()
+        if isinstance(kept, Refused):
+            return memories_unreadable(kept.message)
+        return self.mask.text(memories_known(index(kept), profile.code))
 
     def _skills(self, profile: Profile) -> tuple[Skill, ...]:
         return () if profile.skills is None else self.launch.skills[profile.skills.dir]
@@ -199,7 +221,7 @@ class Hiring:
 
     def _station(self, order: AgentOrder, assigned: Assigned | None) -> Station:
         repository = self.repository
-        if repository is None:
+        if repository is None or self.presence is None:
             return PlainStation()
         if order.kind is Kind.MERGER:
             return MergeStation(repository=repository)
@@ -221,4 +243,20 @@ class Hiring:
                     reconcile=self.reconcile,
                 )
             case None:
-                return MainStation(agent=order.id, repository=repository, emit=self.desk.emit, tree=self.tree)
+                return MainStation(
+                    agent=order.id, repository=repository, emit=self.desk.emit, tree=self.tree, presence=self.presence
+                )
+
+
+def _on_use(kits: Sequence[Kit]) -> Callable[[], tuple[tuple[str, str], ...]]:
+    """Give what takes the on-use code that is due of an agent's skills and memories, each said to be what it is."""
+    sources = [
+        (f"the {'skill' if isinstance(kit, SkillKit) else 'memory'}", kit.take_used)
+        for kit in kits
+        if isinstance(kit, SkillKit | MemoryKit)
+    ]
+
+    def take() -> tuple[tuple[str, str], ...]:
+        return tuple((f"{what} {name!r}", code) for what, taken in sources for name, code in taken())
+
+    return take if sources else nothing_used

@@ -20,6 +20,7 @@ from ggactors.actors.desk import Desk
 from ggactors.actors.family import Family
 from ggactors.actors.gates import NoHooks
 from ggactors.actors.merger import MergerActor
+from ggactors.actors.presence import Presence
 from ggactors.actors.run import RunActor
 from ggactors.actors.scheduler import SchedulerActor
 from ggactors.actors.spending import SpendGate
@@ -154,9 +155,10 @@ class Staff:
         )
         self._run = system.spawn("run", run, RUN_CODEC)
         self._nudged.append(self._run)
-        teardown = self._hire_office()
         repository = self.place.repository
-        if self._board is not None and repository is not None and teardown is not None:
+        presence = None if repository is None else Presence(repository=repository, emit=emit)
+        teardown = self._hire_office(presence)
+        if self._board is not None and repository is not None and presence is not None and teardown is not None:
             scheduler = SchedulerActor(
                 board=self._board,
                 pool=self.pool,
@@ -178,6 +180,7 @@ class Staff:
                 merge_profile=launch.crew.board.merge_agent_id if launch.crew.board is not None else "",
                 spawn=self._spawn_merge_agent,
                 rested=self._rested,
+                look_at_main=presence.look,
                 landed=self._land_each if launch.crew.land == "each" else None,
             )
             self._between = (scheduler, merger)
@@ -186,7 +189,7 @@ class Staff:
             self._nudged.append(self._merger)
         self._spawn(self._root_order(), self.pool.seat(ROOT), None)
 
-    def _hire_office(self) -> Teardown | None:
+    def _hire_office(self, presence: Presence | None) -> Teardown | None:
         """Make the desk and the hiring office; answer what tears worktrees down, where there are any."""
         repository = self.place.repository
         emit = self.place.emit
@@ -217,6 +220,7 @@ class Staff:
             desk=desk,
             repository=repository,
             tree=self.tree,
+            presence=presence,
             reconcile=_no_worktree if teardown is None else teardown.failed,
             say=self.say,
             hooking=hooking,

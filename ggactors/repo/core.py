@@ -18,7 +18,7 @@ from ggactors.protocol.git import (
     Sealed,
     Unresolved,
 )
-from ggactors.repo import aside, conflicts, dropped, worktrees
+from ggactors.repo import aside, conflicts, dropped, strangers, worktrees
 from ggactors.repo.apply import Move, move_checkout
 from ggactors.repo.commits import compose, write_commit
 from ggactors.repo.faults import InTheWay, RefMoved, show
@@ -65,6 +65,8 @@ class Core:
     pool: Pool = Factory(lambda self: Pool(self.grounds), takes_self=True)
     conflict: Pending | None = None
     """A conflicted merge left in place, until main is next moved."""
+    left: Sha | None = None
+    """The tree that was in main when those who work in it were last done; None for the tip's own."""
     looked: int = Factory(lambda self: dropped.log_size(self.main), takes_self=True)
     """How long main's log was when main was last looked at."""
 
@@ -85,7 +87,7 @@ class Core:
             commit_here(self.main, compose(message, self.run_id, signature), leave=self.leave)
         except Blocked as blocked:
             return SealBlocked(reason=str(blocked))
-        self.conflict = None
+        self.conflict = self.left = None
         before = self.main_tip
         head = self.main.refs.head()
         if head.ref == self.main_ref and head.commit is not None and contains(self.main.store, head.commit, before):
@@ -122,6 +124,24 @@ class Core:
             what=f"{what}; it is back at {self.main_tip[:12].decode()}",
             saved_ref=None if saved is None else saved.decode(),
         )
+
+    def leave_main(self) -> None:
+        """Take note of main as those who work in it leave it: the commit it is on, and what lies there uncommitted."""
+        if self.in_place or self.conflict is not None:
+            return
+        head, store = self.main.refs.head(), self.grounds.store
+        if head.ref == self.main_ref and head.commit is not None and contains(store, head.commit, self.main_tip):
+            self.main_tip = head.commit
+        self.left = strangers.lying(self.main, self.main_tip)
+
+    def restore_main(self) -> MainRestored | None:
+        """Put main back as it was left (M6, R7). In place it is the operator's own, and a merge in it is its agent's."""
+        if self.in_place or self.conflict is not None:
+            return None
+        message = compose("What was written into the main workspace by none of its agents", self.run_id, None)
+        found = strangers.put_back(self.main, self.vault, self.main_ref, self.main_tip, self.left, message)
+        self.looked = dropped.log_size(self.main) if found is not None else self.looked
+        return found
 
     def _keep_dropped(self) -> str | None:
         """Save what a command committed and dropped since main was last looked at; answer the hidden ref, or None."""
@@ -162,6 +182,8 @@ class Core:
         except RefMoved as error:
             return MergeFailed(reason=str(error))
         self.main_tip = made
+        if self.left is not None:
+            self.left = strangers.lying(self.main, made)
         return Merged(commit=made.decode())
 
     # -- a conflict left in place ---------------------------------------------------------------------------------------
@@ -213,7 +235,7 @@ class Core:
         if self.in_place:
             aside.bring_back(self.main, self.grounds.common)
         adopt(self.grounds.store, tip, (self.conflict.tip,))
-        self.main_tip = tip
+        self.main_tip, self.left = tip, None
         conflicts.drop_record(self.main)
         return evolve(found, saved_ref=None if saved is None else saved.decode())
 
@@ -226,7 +248,7 @@ class Core:
         if self.in_place:
             aside.bring_back(self.main, self.grounds.common)
         self.main_tip = self.conflict.tip
-        self.conflict = None
+        self.conflict = self.left = None
         return None if saved is None else saved.decode()
 
     # -- the operator ---------------------------------------------------------------------------------------------------

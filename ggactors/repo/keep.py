@@ -9,6 +9,7 @@ from ggactors.repo.commits import snapshot, write_commit
 from ggactors.repo.faults import Malformed
 from ggactors.repo.history import contains
 from ggactors.repo.index import Index
+from ggactors.repo.mend import make_readable
 from ggactors.repo.own import next_saved
 from ggactors.repo.retarget import Untracked, retarget
 from ggactors.repo.transfer import adopt
@@ -34,8 +35,8 @@ def save_work(
     """
     store = place.store
     head = place.refs.head().commit
-    index = _readable(place.index_path)
-    tree = snapshot(place, index, store.commit(head).tree if head is not None else None)
+    index = readable_index(place.index_path)
+    tree = snapshot(place, index, store.commit(head).tree if head is not None else None, unlock=make_readable)
     worth: list[Sha] = []
     if tree != base and (head is None or tree != store.commit(head).tree):
         worth.append(write_commit(place, tree, [head] if head is not None else [], message))
@@ -90,8 +91,9 @@ _STATES = (
 )  # fmt: skip
 
 
-def _readable(path: bytes) -> Index:
+def readable_index(path: bytes) -> Index:
+    """Read an index; one that cannot be read counts as empty, so that everything is looked at anew."""
     try:
         return Index.read(path)
     except Malformed:
-        return Index()  # spoilt by somebody: everything on disk is looked at anew
+        return Index()

@@ -181,6 +181,16 @@ class GitRepository:
         async with self._main:
             return await self._turns.do("checking main", self._core.guard_main)
 
+    async def leave_main(self) -> None:
+        """Take note of how main was left by those who work in it."""
+        async with self._main:
+            await self._turns.do("looking at main", self._core.leave_main)
+
+    async def restore_main(self) -> MainRestored | None:
+        """Put main back as it was left, saving to a hidden ref what somebody else did there (M6, R7)."""
+        async with self._main:
+            return await self._turns.do("looking at main", self._core.restore_main)
+
     async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
         """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""
         async with self._main:

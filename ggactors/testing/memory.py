@@ -238,6 +238,15 @@ class MemoryRepository:
         await self._step("guard_main")
         return None
 
+    async def leave_main(self) -> None:
+        """Have nothing to note: nobody else can write to this main."""
+        await self._step("leave_main")
+
+    async def restore_main(self) -> MainRestored | None:
+        """Have nothing to put back: nobody else can write to this main."""
+        await self._step("restore_main")
+        return None
+
     async def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
         """Merge a commit into main, path by path."""
         await self._step("merge")
