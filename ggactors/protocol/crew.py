@@ -8,6 +8,8 @@ from typing import Any
 from attrs import field, frozen
 
 from ggactors.protocol.hooks import HookSpec  # noqa: TC001 - cattrs needs it at run time
+from ggactors.protocol.mcp import McpSpec  # noqa: TC001 - cattrs needs it at run time
+from ggactors.protocol.memories import MemoriesGrant  # noqa: TC001 - cattrs needs it at run time
 from ggactors.protocol.program import Language, ProgramLimits
 from ggactors.protocol.skills import SkillsSpec  # noqa: TC001 - cattrs needs it at run time
 from ggactors.protocol.values import Scope  # noqa: TC001 - cattrs needs it at run time
@@ -24,8 +26,17 @@ RESPONSES_AS_CODE = "responses-as-code"
 SKILLS = "skills"
 """The capability that gives an agent instructions to read when it needs them."""
 
+COMPACTION = "compaction"
+"""The capability that lets an agent's conversation be summed up before it outgrows its model's window."""
+
+MCP = "mcp"
+"""The capability that gives an agent the tools of MCP servers."""
+
 TASKS = "tasks"
 """The capability that gives an agent a list of tasks of its own."""
+
+MEMORIES = "memories"
+"""The capability that lets a profile keep notes from one run on a workspace to the next."""
 
 SUBMIT_PROGRAM = "submit_program"
 """The one tool of a profile that answers with programs."""
@@ -35,12 +46,12 @@ CAPABILITIES = (
     "files",
     "shell",
     SUBAGENTS,
-    "compaction",
+    COMPACTION,
     RESPONSES_AS_CODE,
     TASKS,
     SKILLS,
-    "memories",
-    "mcp",
+    MEMORIES,
+    MCP,
 )
 """Every capability id of the contract, this version's and later ones'."""
 
@@ -110,6 +121,23 @@ class CodeGrant:
 
 
 @frozen(kw_only=True)
+class StuckDetection:
+    """When an agent counts as stuck (G6): after how many repetitions it is nudged, after how many nudges it is ended."""
+
+    enabled: bool = True
+    repeat_threshold: int = 3
+    max_nudges: int = 2
+
+
+@frozen(kw_only=True)
+class CompactionSpec:
+    """When a conversation is summed up, as a share of the model's window, and how many of its last turns are kept whole."""
+
+    threshold: float = 0.8
+    keep_turns: int = 4
+
+
+@frozen(kw_only=True)
 class Profile:
     """A declared agent. ``capabilities`` lists the ids switched on; ``tools`` is the optional allowlist, the whole grant.
 
@@ -131,6 +159,11 @@ class Profile:
     roster: tuple[RosterEntry, ...] = ()
     hooks: tuple[HookSpec, ...] = ()
     skills: SkillsSpec | None = None
+    mcp: McpSpec | None = None
+    memories: MemoriesGrant | None = None
+    compaction: CompactionSpec | None = None
+    """Set when compaction is on."""
+    stuck: StuckDetection = StuckDetection()
 
     def grants(self, tool: str, operation: str) -> bool:
         """Tell whether the allowlist lets an operation pass: by its tool's name, in code mode by its id."""
@@ -169,6 +202,11 @@ class Crew:
     def every_hook(self) -> tuple[HookSpec, ...]:
         """List the session's hooks and every profile's, in document order."""
         return (*self.hooks, *(hook for profile in self.profiles for hook in profile.hooks))
+
+    @property
+    def every_mcp(self) -> tuple[McpSpec, ...]:
+        """List how every profile that has them has MCP servers, in document order."""
+        return tuple(profile.mcp for profile in self.profiles if profile.mcp is not None)
 
     @property
     def every_skills(self) -> tuple[SkillsSpec, ...]:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.protocol.crew import RESPONSES_AS_CODE, ModelSpec, Profile, RosterEntry
 from ggactors.protocol.values import Scope
 from ggactors.rules.launch_capabilities import Capabilities, read_capabilities
 from ggactors.rules.launch_hooks import read_hooks
 from ggactors.rules.launch_models import read_reference
+from ggactors.rules.launch_stuck import StuckDraft, read_stuck_detection, stuck_detection
 from ggactors.rules.launch_tools import check_allowlist, read_operations, read_tools
-from ggactors.rules.shape import Place, Table, each, flag, identity, one_of, shown, text, whole, words
+from ggactors.rules.shape import Place, Table, each, flag, identity, one_of, shown, text, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,6 +70,7 @@ class ProfileDraft:
     """None when what is written there is no list."""
     hooks: tuple[HookSpec, ...] = ()
     """Those that could be read."""
+    stuck: StuckDraft = field(factory=StuckDraft)
 
     @property
     def files_issues(self) -> bool:
@@ -100,8 +102,10 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
     )
     capabilities = table.read("capabilities", read_capabilities) or Capabilities()
     check_allowlist(table, code=RESPONSES_AS_CODE in capabilities.on)
-    if "stuckDetection" in table:
-        read_stuck_detection(table.at("stuckDetection"))
+    if RESPONSES_AS_CODE in capabilities.on and capabilities.mcp is not None:
+        # What servers answer has no declared shape, so programs could be told nothing of it before they run.
+        remedy = "take one of the two capabilities away; a subagent that calls tools can use the servers for it"
+        Place(None, capabilities.mcp.path, place.found).wrong("an agent that answers with programs has no MCP tools", remedy)
     return ProfileDraft(
         place=place,
         id=table.need("id", identity, "give the agent an id such as 'coder'"),
@@ -114,6 +118,7 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         operations=table.read("operations", read_operations),
         roster=table.read("roster", _read_roster) if "roster" in table else (),
         hooks=read_hooks(table.at("hooks"), run_level=False) if "hooks" in table else (),
+        stuck=read_stuck_detection(table.at("stuckDetection")) if "stuckDetection" in table else StuckDraft(),
     )
 
 
@@ -146,17 +151,8 @@ def _read_entry(place: Place) -> RosterDraft:
     return RosterDraft(agent=agent, scopes=read, description=description, place=place, unclear=unclear)
 
 
-def read_stuck_detection(place: Place) -> None:
-    """Check ``stuckDetection`` for shape; the detection itself is of a later version."""
-    table = Table(place, ("enabled", "repeatThreshold", "maxNudges"))
-    table.read("enabled", flag)
-    table.read("repeatThreshold", whole(2))
-    table.read("maxNudges", whole(0))
-    place.wrong("'stuckDetection' is not in this version", "remove it")
-
-
-def frozen_profile(draft: ProfileDraft) -> Profile:
-    """Freeze a draft nothing is wrong with."""
+def frozen_profile(draft: ProfileDraft, stuck: StuckDraft) -> Profile:
+    """Freeze a draft nothing is wrong with. ``stuck`` is what the crew says of stuck detection."""
     assert draft.id is not None
     assert draft.model is not None
     board = draft.capabilities.board
@@ -179,4 +175,7 @@ def frozen_profile(draft: ProfileDraft) -> Profile:
         ),
         hooks=draft.hooks,
         skills=draft.capabilities.skills,
+        stuck=stuck_detection(stuck, draft.stuck),
+        memories=draft.capabilities.memories,
+        mcp=draft.capabilities.mcp,
     )

@@ -6,6 +6,8 @@ from attrs import evolve, frozen
 
 from ggactors.protocol.crew import (
     CAPABILITIES,
+    MCP,
+    MEMORIES,
     PROJECT_MANAGEMENT,
     RESPONSES_AS_CODE,
     SKILLS,
@@ -14,11 +16,14 @@ from ggactors.protocol.crew import (
     BoardGrant,
     CodeGrant,
 )
+from ggactors.protocol.mcp import McpSpec
+from ggactors.protocol.memories import MemoriesGrant
 from ggactors.protocol.program import Language, ProgramLimits
 from ggactors.protocol.skills import SkillsSpec
+from ggactors.rules.memories import LARGEST_TEXT, MOST_MEMORIES
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole, words
 
-HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS, SKILLS)
+HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS, SKILLS, MEMORIES, MCP)
 """Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
 LANGUAGES = tuple(language.value for language in Language)
@@ -59,6 +64,8 @@ class Capabilities:
     shell_env: tuple[str, ...] = ()
     code: CodeGrant | None = None
     skills: SkillsSpec | None = None
+    memories: MemoriesGrant | None = None
+    mcp: McpSpec | None = None
 
 
 def read_capabilities(place: Place) -> Capabilities:
@@ -109,6 +116,12 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
             where = params.need("dir", words, "name the folder that holds the skills' folders", when=enabled)
             found = None if where is None else SkillsSpec(dir=where, path=params.at("dir").path)
             read = evolve(read, skills=found if enabled else None)
+        case "mcp":
+            servers = _mcp(table)
+            read = evolve(read, mcp=servers if enabled else None)
+        case "memories":
+            grant = _memories(_part(table, "params", ("maxMemories", "maxTextBytes")))
+            read = evolve(read, memories=grant if enabled else None)
         case _:
             _loose(table)
     if capability in HERE and capability != PROJECT_MANAGEMENT:
@@ -149,6 +162,21 @@ def _code(params: Table, *, enabled: bool) -> CodeGrant | None:
     if memory is not None:
         limits = evolve(limits, max_memory_bytes=memory)
     return CodeGrant(language=Language(read), limits=limits)
+
+
+def _mcp(table: Table) -> McpSpec:
+    params = _part(table, "params", ("config", "timeoutSecs", "startSecs"))
+    spec = McpSpec(config=params.read("config", words), path=params.place.path)
+    secs = params.read("timeoutSecs", number(above=0))
+    start = params.read("startSecs", number(above=0))
+    return evolve(spec, timeout_secs=secs or spec.timeout_secs, start_secs=start or spec.start_secs)
+
+
+def _memories(params: Table) -> MemoriesGrant:
+    most = params.read("maxMemories", whole(1, MOST_MEMORIES))
+    size = params.read("maxTextBytes", whole(1, LARGEST_TEXT))
+    grant = MemoriesGrant()
+    return MemoriesGrant(most=most or grant.most, most_bytes=size or grant.most_bytes)
 
 
 def _delegation(table: Table, *, enabled: bool) -> DelegationDraft:

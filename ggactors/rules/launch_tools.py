@@ -6,11 +6,18 @@ allowlist neither grants nor withholds them (E3, Q6).
 
 from __future__ import annotations
 
+import re
+
 from ggactors.rules.shape import Place, Table, each, shown, suggestion, text
+
+MCP_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*__[A-Za-z0-9_-]+")
+"""A tool of an MCP server, ``server__tool``; whether there is one is asked when the servers are."""
 
 ENDINGS = ("finish", "approve", "request_changes")
 
 TASKS = ("add_task", "update_task", "set_blocked_by", "complete_task", "remove_task", "list_tasks")
+
+MEMORIES = ("create_memory", "read_memory", "edit_memory", "delete_memory", "search_memories")
 
 TOOLS = (
     "create_epic",
@@ -32,6 +39,7 @@ TOOLS = (
     "send_message",
     *TASKS,
     "read_skill",
+    *MEMORIES,
     *ENDINGS,
     "submit_program",
 )
@@ -43,14 +51,15 @@ OPERATIONS = (
     *(f"delegation.{name}" for name in ("spawn_subagent", "wait_for_subagents", "send_message")),
     *(f"tasks.{name}" for name in TASKS),
     "skills.read_skill",
+    *(f"memories.{name}" for name in MEMORIES),
     *(f"session.{name}" for name in ENDINGS),
     *(f"views.{name}" for name in ("open_text", "open_file", "close", "current")),
     "docs.search",
     "docs.open",
 )
 
-OPEN_MODULES = ("memories",)
-"""Modules whose functions come with their capability; here only the module is known."""
+OPEN_MODULES = ("tools",)
+"""Modules whose functions come with a launch (tools of the embedding program); here only the module is known."""
 
 
 def read_tools(place: Place) -> tuple[str, ...] | None:
@@ -60,7 +69,7 @@ def read_tools(place: Place) -> tuple[str, ...] | None:
 
 def _tool(place: Place) -> str | None:
     value = text(place)
-    if value is None or value in TOOLS:
+    if value is None or value in TOOLS or MCP_TOOL.fullmatch(value):
         return value
     if _is_operation(value):
         place.wrong(f"{shown(value)} is an operation of code mode, not a tool", "it belongs under operations")

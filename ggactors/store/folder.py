@@ -60,6 +60,11 @@ class RunFolder:
         return self.path.name
 
     @property
+    def home(self) -> Path:
+        """The state home the run lies in."""
+        return self.path.parent.parent
+
+    @property
     def crew(self) -> Path:
         """The crew document as it was launched."""
         return self.path / "crew.json"

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ggactors.protocol.crew import PROJECT_MANAGEMENT, SUBAGENTS, SUBMIT_PROGRAM
-from ggactors.protocol.model import ToolResult, ToolSpec
+from ggactors.protocol.model import Pictured, ToolResult, ToolSpec
 from ggactors.protocol.program import Returned
 from ggactors.protocol.values import Code, Problem, Refused
 from ggactors.tools.board import BOARD_TOOLS, WAIT_FOR_ISSUE, BoardDesk, operations_of
@@ -19,6 +19,7 @@ from ggactors.tools.delegation import DELEGATION_TOOLS, WAIT_FOR_SUBAGENTS, dele
 from ggactors.tools.delegation import operations_of as delegation_operations
 from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
+from ggactors.tools.memories import OPERATIONS as MEMORY_OPERATIONS
 from ggactors.tools.render import MOST, bound, json_text, workbench_text
 from ggactors.tools.results import snake, workbench_value
 from ggactors.tools.skills import OPERATIONS as SKILL_OPERATIONS
@@ -35,13 +36,15 @@ if TYPE_CHECKING:
     from ggactors.protocol.workbench import WorkbenchAnswer
     from ggactors.tools.operation import Operation
 
-OF_KITS = (*TASK_OPERATIONS, *SKILL_OPERATIONS)
+OF_KITS = (*TASK_OPERATIONS, *SKILL_OPERATIONS, *MEMORY_OPERATIONS)
 """The operations an agent's kits serve."""
 BUILT_IN = frozenset(
     {*(operation.tool for operation in (*WORKBENCH, *OF_KITS)), *BOARD_TOOLS, *DELEGATION_TOOLS, SUBMIT_PROGRAM}
 )
 """The names of every tool of the contract, endings excepted."""
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+"""What every provider takes as the name of a tool."""
+
 
 
 class Kit(Protocol):
@@ -61,7 +64,7 @@ def own_tool_problems(tools: Sequence[OwnTool]) -> tuple[Problem, ...]:
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         path = f"tools[{index}]"
-        if not _NAME.fullmatch(tool.name):
+        if not TOOL_NAME.fullmatch(tool.name):
             remedy = "use up to 64 letters, digits, `_` and `-`, a letter first"
             problems.append(Problem(path=path, what=f"{tool.name!r} is no name for a tool", remedy=remedy))
         elif tool.name in ENDING_TOOLS:
@@ -87,11 +90,13 @@ def build_toolbox(
     kits: Sequence[Kit] = (),
     extra: Sequence[OwnTool] = (),
     mask: Mask | None = None,
+    also_close: Callable[[], Awaitable[None]] | None = None,
 ) -> AgentToolbox:
     """Build the toolbox of one agent. Raises ValueError when a tool of ``extra`` cannot be offered.
 
     Without a workbench there are no file tools and no shell, without ``ask_board`` no board tools (B12), without
-    ``delegation`` no delegation tools. Each of ``kits`` serves a capability of its own.
+    ``delegation`` no delegation tools. Each of ``kits`` serves a capability of its own. ``also_close`` ends what tools of
+    ``extra`` hold for this agent, when the box is closed.
     """
     problems = own_tool_problems(extra)
     if problems:
@@ -118,6 +123,7 @@ def build_toolbox(
         delegation=delegation,
         kits=served,
         mask=mask or Mask(),
+        also_close=also_close,
     )
 
 
@@ -134,7 +140,9 @@ class AgentToolbox:
         delegation: Delegation | None = None,
         kits: Mapping[str, Kit] | None = None,
         mask: Mask,
+        also_close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        self._also_close = also_close
         self._operations = {operation.tool: operation for operation in operations}
         self._by_id = {operation.id: operation for operation in operations}
         self.operations = tuple(operation.program_spec for operation in operations)
@@ -163,7 +171,7 @@ class AgentToolbox:
         own = self._own.get(call.tool)
         operation = self._operations.get(call.tool)
         if own is not None:
-            answer = await self._call_own(own, call.args)
+            answer: str | Refused | Pictured = await self._call_own(own, call.args)
         elif operation is not None:
             checked = operation.check(call.args)
             answer = checked if isinstance(checked, Refused) else await self._call(operation, checked)
@@ -208,8 +216,12 @@ class AgentToolbox:
 
     async def close(self) -> None:
         """Leave no process and no temporary file behind."""
-        if self._workbench is not None:
-            await self._workbench.close()
+        try:
+            if self._also_close is not None:
+                await self._also_close()
+        finally:
+            if self._workbench is not None:
+                await self._workbench.close()  # noqa: ASYNC102 - whoever closes a box shields that
 
     async def _call(self, operation: Operation, args: dict[str, Any]) -> str | Refused:
         if operation in (WAIT_FOR_ISSUE, WAIT_FOR_SUBAGENTS):
@@ -230,10 +242,10 @@ class AgentToolbox:
         done = await _work(self._workbench, operation.tool, args)
         return done if isinstance(done, Refused) else workbench_text(done, self._mask)
 
-    async def _call_own(self, tool: OwnTool, args: dict[str, Any]) -> str | Refused:
+    async def _call_own(self, tool: OwnTool, args: dict[str, Any]) -> str | Refused | Pictured:
         try:
             answer: object = await tool.call(args)
-            return answer if isinstance(answer, str | Refused) else json_text(answer)
+            return answer if isinstance(answer, str | Refused | Pictured) else json_text(answer)
         except Exception as error:  # noqa: BLE001 - the embedding program's code: its fault is an answer, not our defect
             return Refused(code=Code.IO_ERROR, message=f"{tool.name}: {type(error).__name__}: {error}")
 
@@ -246,15 +258,18 @@ class AgentToolbox:
         )
         return Refused(code=Code.UNAVAILABLE, message=f"you have no tool {_quoted(tool)}; {has}.")
 
-    def _result(self, call: ToolCall, answer: str | Refused) -> ToolResult:
+    def _result(self, call: ToolCall, answer: str | Refused | Pictured) -> ToolResult:
         ok = not isinstance(answer, Refused)
-        text = self._mask.text(answer if isinstance(answer, str) else answer.message)
+        images = answer.images if isinstance(answer, Pictured) else ()
+        said = answer.text if isinstance(answer, Pictured) else answer
+        text = self._mask.text(said if isinstance(said, str) else said.message)
         return ToolResult(
             call_id=call.id,
             tool=call.tool,
             ok=ok,
             output=bound(text, MOST, self._keep),
-            code=None if isinstance(answer, str) else answer.code.value,
+            code=answer.code.value if isinstance(answer, Refused) else None,
+            images=images,
         )
 
     def _keep(self, text: str) -> str | None:

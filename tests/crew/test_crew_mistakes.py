@@ -125,6 +125,22 @@ MISTAKES = [
         "agents[2].capabilities[0].params.dir",
         "",
     ),
+    # memories
+    (
+        'agents.critic.capabilities[0]={"id":"memories","params":{"maxMemories":0}}',
+        "agents[2].capabilities[0].params.maxMemories",
+        "at least 1",
+    ),
+    (
+        'agents.critic.capabilities[0]={"id":"memories","enabled":false,"params":{"maxTextBytes":1e9}}',
+        "agents[2].capabilities[0].params.maxTextBytes",
+        "at most 262144",
+    ),
+    (
+        'agents.critic.capabilities[0]={"id":"memories","params":{"limit":5}}',
+        "agents[2].capabilities[0].params.limit",
+        "",
+    ),
     # capabilities of later versions
     *(
         (
@@ -132,7 +148,7 @@ MISTAKES = [
             "agents[2].capabilities[0].id",
             f"'{later}' is not in this version",
         )
-        for later in ("compaction", "memories", "mcp")
+        for later in ("compaction", "mcp")
     ),
     # the board
     (f"{BOARD}.params.mergeAgentId=merge_r", f"{BOARD}.params.mergeAgentId", "is not an id"),
@@ -170,7 +186,7 @@ MISTAKES = [
     ("agents.coder.tools=shell", "agents[1].tools", "list of tool names"),
     ("agents.coder.tools[0]=readfile", "agents[1].tools[0]", "did you mean 'read_file'"),
     ("agents.coder.tools[0]=files.read_file", "agents[1].tools[0]", "belongs under operations"),
-    ("agents.coder.tools[0]=memories.search", "agents[1].tools[0]", "belongs under operations"),
+    ("agents.coder.tools[0]=memories.read_memory", "agents[1].tools[0]", "belongs under operations"),
     ("agents.coder.tools[0]=teleport", "agents[1].tools[0]", "known tools"),
     ("agents.coder.tools[0]=shell", "agents[1].tools[1]", "listed twice"),
     ('agents.coder.operations=["files.read_file"]', "agents[1].operations", "this one calls tools"),

@@ -276,7 +276,8 @@ def test_operations_are_the_allowlist_of_code_mode_and_of_no_tool_calling_agent(
         return [problem.path for problem in check_document(document)]
 
     assert paths(list(OPERATIONS), code=True) == []
-    assert paths(["memories.anything"], code=True) == []
+    assert paths(["tools.anything"], code=True) == []
+    assert paths(["memories.anything"], code=True) == ["agents[1].operations[0]"]
     assert paths(["skills.anything"], code=True) == ["agents[1].operations[0]"]
     assert paths(["tasks.anything"], code=True) == ["agents[1].operations[0]"]
     assert paths(["read_file"], code=True) == ["agents[1].operations[0]"]
@@ -377,7 +378,7 @@ def test_a_model_needs_a_key_that_can_be_named():
 
 
 def test_params_of_a_capability_to_come_are_objects_whatever_is_in_them():
-    change = 'agents.critic.capabilities[0]={"id":"memories","enabled":false,"params":%s,"features":%s}'
+    change = 'agents.critic.capabilities[0]={"id":"compaction","enabled":false,"params":%s,"features":%s}'
     assert problems_of(change % ('{"anything":[1]}', "{}")) == []
     at = "agents[2].capabilities[0]"
     assert [p.path for p in problems_of(change % ("1", "[]"))] == [f"{at}.params", f"{at}.features"]

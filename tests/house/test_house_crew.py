@@ -10,7 +10,7 @@ from house_pages import REFERENCE, first_cells, sections
 from ggactors.protocol.crew import CAPABILITIES, BoardGrant, Crew, ModelSpec, Profile, RosterEntry
 from ggactors.protocol.values import Code, Scope
 from ggactors.rules import launch, launch_agents, launch_limits, launch_models, launch_tools
-from ggactors.tools import board, builtin, delegation, endings, toolbox
+from ggactors.tools import board, builtin, delegation, endings, memories, toolbox
 
 PAGE = REFERENCE / "crew.md"
 
@@ -48,7 +48,8 @@ def operations():
         *board.operations_of(lead, crew),
         *builtin.WORKBENCH,
         *delegation.operations_of(lead, crew),
-        *toolbox.OF_KITS,
+        *(operation for operation in toolbox.OF_KITS if operation not in memories.OPERATIONS),
+        *memories.AS_TOOLS,
         *endings.ENDINGS,
     ]
 
