@@ -17,6 +17,7 @@ from ggactors.rules.launch_cross import check_between
 from ggactors.rules.launch_hooks import read_hooks
 from ggactors.rules.launch_limits import notes, read_limits
 from ggactors.rules.launch_models import read_models
+from ggactors.rules.prices import unpriced
 from ggactors.rules.shape import Place, Table, one_of, shown, words
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
         read_stuck_detection(table.at("stuckDetection"))
     drafts = _read_agents(table, models if readable else None)
     named = _every_model(models, drafts)
+    if limits.max_cost is not None:
+        found += unpriced((draft.model for draft in drafts if draft.model is not None), models)
     problems = _once((*before, *copied.problems), found)
     crew = None
     if not problems:

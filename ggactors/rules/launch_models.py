@@ -158,7 +158,7 @@ def _command(place: Place) -> str | None:
 
 
 def _price(place: Place) -> dict[str, float]:
-    keys = ("inputPerMTok", "outputPerMTok", "cachedInputPerMTok", "reasoningPerMTok")
+    keys = ("inputPerMTok", "outputPerMTok", "cachedInputPerMTok", "cacheWritePerMTok", "reasoningPerMTok")
     table = Table(place, keys)
     per_token = number(low=0)
     remedy = "write the price of a million tokens, 0.0 for none"
