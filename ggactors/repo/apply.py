@@ -216,7 +216,7 @@ class Mover:
             index.conflict(path, stages)
         if whole:
             index.tree = store.commit(move.new).tree
-        self._lock.prepare(index.dump())
+        self._lock.stage(index)
         self._verify_aside()
         for name, content in move.notes.items():
             self._disk.put(os.path.join(self._place.gitdir, name), content)

@@ -62,7 +62,7 @@ def commit_baseline(place: Place, message: bytes) -> Sha:
         staged = {path: raw for path, raw in before.records.items() if before.entry(path) != files.get(path)}
         index.records.update(staged)  # staged otherwise than it lies on disk: it stays staged
         index.tree = None if staged else tree
-        lock.prepare(index.dump())
+        lock.stage(index)
         place.refs.move_head(commit, None, "commit (initial): baseline")
         lock.commit()
     return commit

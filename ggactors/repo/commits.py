@@ -15,7 +15,7 @@ from ggactors.repo.scan import Scan, read_file, scan, take_up
 from ggactors.repo.trees import against, apply, targets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ggactors.protocol.git import Signature
     from ggactors.repo.index import Index
@@ -90,19 +90,31 @@ def gitlinks(index: Index) -> list[bytes]:
     return [path for path, raw in index.records.items() if raw[24:28] == mark]
 
 
-def snapshot(place: Place, index: Index, head_tree: Sha | None, *, into_nested: bool = True) -> Sha:
+def snapshot(
+    place: Place,
+    index: Index,
+    head_tree: Sha | None,
+    *,
+    into_nested: bool = True,
+    unlock: Callable[[bytes], None] | None = None,
+) -> Sha:
     """Write the tree of everything unignored as it lies on disk, index and refs untouched (W5).
 
     ``into_nested``: the files of repositories inside are taken in as well, in the place of what would only point to a commit.
+    ``unlock`` is called with the tree's top when something cannot be read, and then it is looked at once more.
     """
     store = place.store
-    found = scan(
-        place,
-        index,
-        keep=lambda content: store.write(BLOB, content),
-        into_nested=into_nested,
-        through_links=into_nested,
-    )
+
+    def look() -> Scan:
+        def keep(content: bytes) -> Sha:
+            return store.write(BLOB, content)
+
+        return scan(place, index, keep=keep, into_nested=into_nested, through_links=into_nested)
+
+    found = look()
+    if found.unreadable and unlock is not None:
+        unlock(place.root)
+        found = look()
     changes = targets(against(store, index, head_tree))
     unmerged = {path: _on_disk(place, path) for path in index.unmerged}
     changes.update(unmerged)

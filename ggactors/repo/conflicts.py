@@ -55,7 +55,7 @@ def begin(place: Place, ref: bytes, theirs: Sha, merged: TreeMerge, message: byt
     store, refs = place.store, place.refs
     tip = refs.read(ref)
     assert tip is not None
-    index = Index.read(place.index_path)
+    index = place.index()
     before = snapshot(place, index, store.commit(tip).tree, into_nested=False)
     pending = Pending(ref=ref, tip=tip, theirs=theirs, before=before, paths=merged.paths, label=label)
     _write_record(place, pending)
@@ -152,7 +152,7 @@ def resolution(place: Place, pending: Pending) -> Resolved | Unresolved:
 def _not_concluded(place: Place, pending: Pending) -> str | None:
     store, head = place.store, place.refs.head()
     branch = show(pending.ref.removeprefix(HEADS))
-    index = Index.read(place.index_path)
+    index = place.index()
     if index.unmerged:
         return f"unmerged paths are left ({_names(sorted(index.unmerged))}); resolve each and `git add` it"
     if head.ref != pending.ref:

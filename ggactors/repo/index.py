@@ -8,7 +8,10 @@ import hashlib
 import os
 import stat
 import struct
+import threading
 from binascii import hexlify, unhexlify
+from bisect import bisect_left
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from ggactors.repo.disk import Lock
@@ -16,11 +19,17 @@ from ggactors.repo.faults import Malformed, show
 from ggactors.repo.objects import EXECUTABLE, FILE, LINK, Entry, Sha
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
+
+    from ggactors.repo.disk import Disk
 
 STAT = struct.Struct(">10I")
 _M32 = 0xFFFFFFFF
 _NO_STAT = (0, 0, 0, 0, 0, 0)
+_PADS = [bytes(8 - size) for size in range(8)]
+"""What fills a record up to a multiple of eight, by its length modulo eight: one byte at least."""
+KEPT = 100_000
+"""Index records kept parsed, over all working trees."""
 
 VALID = 0x80
 """In byte 60 of a record: the path is assumed unchanged."""
@@ -55,8 +64,10 @@ def file_mode(mode: int) -> int | None:
 
 
 def record(fields: bytes, sha: Sha, path: bytes, stage: int = 0) -> bytes:
-    """Make an index record without its name."""
-    return fields + unhexlify(sha) + ((stage << 12) | min(len(path), 0xFFF)).to_bytes(2, "big")
+    """Make an index record, as it stands in the file: name and padding are part of it."""
+    size = len(path)
+    flags = (stage << 12) | min(size, 0xFFF)
+    return b"%s%s%s%s%s" % (fields, unhexlify(sha), flags.to_bytes(2, "big"), path, _PADS[(62 + size) & 7])
 
 
 def record_entry(raw: bytes) -> Entry:
@@ -66,7 +77,7 @@ def record_entry(raw: bytes) -> Entry:
 
 def sits_out(raw: bytes) -> bool:
     """Tell whether a record is left out of the working tree (sparse checkout)."""
-    return len(raw) > 62 and bool(raw[62] & SKIP_WORKTREE)
+    return bool(raw[60] & EXTENDED and raw[62] & SKIP_WORKTREE)
 
 
 class Index:
@@ -82,25 +93,42 @@ class Index:
         """Whether a ``.gitattributes`` may be among the paths (never wrongly False)."""
         self.tree: Sha | None = None
         """The tree the paths come to, where that is known: git's cache tree."""
-        self._folders: set[bytes] | None = None
+        self._order: list[bytes] | None = None
 
     @classmethod
-    def read(cls, path: bytes) -> Index:
-        """Read an index file; an absent one is an empty index. Raises Malformed."""
-        self = cls()
+    def read(cls, path: bytes, known: KnownIndexes | None = None) -> Index:
+        """Read an index file, unless it is ``known``; an absent one is an empty index. Raises Malformed."""
         try:
             with open(path, "rb") as file:
+                found = os.fstat(file.fileno())
+                if known is not None and found.st_size > 32:
+                    seal = os.pread(file.fileno(), 20, found.st_size - 20)
+                    self = known.get(seal)
+                    if self is not None:
+                        self.stamp = found.st_mtime_ns
+                        return self
                 content = file.read()
-                self.stamp = os.fstat(file.fileno()).st_mtime_ns
         except FileNotFoundError:
-            return self
+            return cls()
+        self = cls()
+        self.stamp = found.st_mtime_ns
         try:
             self._parse(content)
         except (struct.error, IndexError, ValueError) as error:
             raise Malformed(
                 f"{show(path)} is damaged ({error}); `git reset` in that working tree rebuilds it"
             ) from error
+        if known is not None:
+            known.keep(content[-20:], self)
         return self
+
+    def copy(self) -> Index:
+        """Give an equal one that may be changed."""
+        other = Index()
+        other.records, other.unmerged = dict(self.records), {path: dict(by) for path, by in self.unmerged.items()}
+        other.stamp, other.version = self.stamp, self.version
+        other.attributes, other.tree, other._order = self.attributes, self.tree, self._order
+        return other
 
     def _parse(self, content: bytes) -> None:
         magic, version, count = struct.unpack_from(">4sII", content, 0)
@@ -136,11 +164,12 @@ class Index:
             name = position + (64 if flags & EXTENDED else 62)
             length = ((flags & 0x0F) << 8) | content[position + 61]
             end = name + length if length < 0xFFF else find(b"\x00", name)
+            following = position + ((end - position + 8) & ~7)
             if flags & 0x30:
-                self.unmerged.setdefault(content[name:end], {})[(flags >> 4) & 3] = content[position:name]
+                self.unmerged.setdefault(content[name:end], {})[(flags >> 4) & 3] = content[position:following]
             else:
-                records[content[name:end]] = content[position:name]
-            position += (end - position + 8) & ~7
+                records[content[name:end]] = content[position:following]
+            position = following
         return position
 
     def _parse_packed(self, content: bytes, count: int) -> int:
@@ -148,7 +177,7 @@ class Index:
         for _ in range(count):
             flags = content[position + 60]
             name = position + (64 if flags & EXTENDED else 62)
-            raw = content[position:name]
+            head = content[position:name]
             byte = content[name]
             strip = byte & 0x7F
             while byte & 0x80:
@@ -157,6 +186,7 @@ class Index:
                 strip = ((strip + 1) << 7) | (byte & 0x7F)
             end = content.index(b"\x00", name + 1)
             path = path[: len(path) - strip] + content[name + 1 : end]
+            raw = head + path + _PADS[(len(head) + len(path)) & 7]
             if flags & 0x30:
                 self.unmerged.setdefault(path, {})[(flags >> 4) & 3] = raw
             else:
@@ -164,17 +194,13 @@ class Index:
             position = end + 1
         return position
 
-    def folders(self) -> set[bytes]:
-        """Name every folder that holds a tracked path."""
-        if self._folders is None:
-            found: set[bytes] = set()
-            for path in (*self.records, *self.unmerged):
-                folder = path.rpartition(b"/")[0]
-                while folder and folder not in found:
-                    found.add(folder)
-                    folder = folder.rpartition(b"/")[0]
-            self._folders = found
-        return self._folders
+    def tracks_below(self, folder: bytes) -> bool:
+        """Tell whether a folder holds a tracked path."""
+        if self._order is None:
+            self._order = sorted((*self.records, *self.unmerged))
+        inside = folder + b"/"
+        at = bisect_left(self._order, inside)
+        return at < len(self._order) and self._order[at].startswith(inside)
 
     def entry(self, path: bytes) -> Entry | None:
         """Read a path's staged mode and id."""
@@ -193,7 +219,7 @@ class Index:
         if path.endswith(b".gitattributes"):
             self.attributes = True
         self.unmerged.pop(path, None)
-        self._folders = None
+        self._order = None
 
     def conflict(self, path: bytes, stages: Mapping[int, Entry]) -> None:
         """Leave a path unmerged: base (1), ours (2), theirs (3), those that exist."""
@@ -203,29 +229,27 @@ class Index:
             stage: record(STAT.pack(*_NO_STAT, mode, 0, 0, 0), sha, path, stage)
             for stage, (mode, sha) in stages.items()
         }
-        self._folders = None
+        self._order = None
 
     def remove(self, path: bytes) -> None:
         """Track a path no more."""
         if self.records.pop(path, None) is not None or self.unmerged.pop(path, None) is not None:
-            self.tree = self._folders = None
+            self.tree = self._order = None
 
     def dump(self) -> bytes:
         """Serialise, in the version it was read in; but for the known tree, optional extensions are git's to rebuild."""
-        rows: list[tuple[bytes, bytes]]
         if self.unmerged:
             staged = [((path, 0), raw) for path, raw in self.records.items()]
             staged += [((path, stage), raw) for path, by in self.unmerged.items() for stage, raw in by.items()]
-            staged.sort()
-            rows = [(key[0], raw) for key, raw in staged]
+            rows = [(key[0], raw) for key, raw in sorted(staged)]
         else:
-            rows = sorted(self.records.items())
+            records = self.records
+            rows = [(path, records[path]) for path in sorted(records)]
         if self.version == 4:
             version, body = 4, self._packed_rows(rows)
         else:
             version = 3 if any(raw[60] & EXTENDED for _, raw in rows) else 2
-            pads = [bytes(size) for size in range(9)]
-            body = [part for path, raw in rows for part in (raw, path, pads[8 - ((len(raw) + len(path)) & 7)])]
+            body = [raw for _, raw in rows]
         if self.tree is not None and not self.unmerged:
             known = b"\x00%d 0\n%s" % (len(rows), unhexlify(self.tree))
             body.append(b"TREE" + len(known).to_bytes(4, "big") + known)
@@ -244,7 +268,7 @@ class Index:
                 strip -= 1
                 code = bytes((0x80 | (strip & 0x7F),)) + code
                 strip >>= 7
-            body.append(raw + code + path[common:] + b"\x00")
+            body.append(raw[: 64 if raw[60] & EXTENDED else 62] + code + path[common:] + b"\x00")
             before = path
         return body
 
@@ -276,14 +300,58 @@ def _shared(left: bytes, right: bytes) -> int:
     return next(at for at in range(size) if left[at] != right[at])
 
 
+class KnownIndexes:
+    """Indexes as they were last read or written, by the checksum they end in; the least used go first."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[bytes, Index] = OrderedDict()
+        self._count = 0
+        self._lock = threading.Lock()
+
+    def get(self, seal: bytes) -> Index | None:
+        """Give a copy of the one a file holds that ends in ``seal``."""
+        with self._lock:
+            found = self._kept.get(seal)
+            if found is not None:
+                self._kept.move_to_end(seal)
+        return None if found is None else found.copy()
+
+    def keep(self, seal: bytes, index: Index) -> None:
+        """Keep a copy of an index that is in a file which ends in ``seal``; a file without a checksum is not known again."""
+        size = len(index.records)
+        if seal == bytes(20) or size > KEPT:
+            return
+        copy = index.copy()
+        with self._lock:
+            if seal in self._kept:
+                return
+            self._kept[seal] = copy
+            self._count += size
+            while self._count > KEPT:
+                _, gone = self._kept.popitem(last=False)
+                self._count -= len(gone.records)
+
+
 class IndexLock(Lock):
     """``index.lock``, and the index as it stands while we hold it."""
 
+    def __init__(
+        self, disk: Disk, path: bytes, known: KnownIndexes, *, forsaken: Callable[[bytes], bool] | None
+    ) -> None:
+        super().__init__(disk, path, forsaken=forsaken)
+        self._known = known
+
     def read(self) -> Index:
         """Read the index that the lock guards."""
-        return Index.read(self.path)
+        return Index.read(self.path, self._known)
+
+    def stage(self, index: Index) -> None:
+        """Write the changed index into the lock; nothing changes for readers yet."""
+        content = index.dump()
+        self.prepare(content)
+        self._known.keep(content[-20:], index)
 
     def save(self, index: Index) -> None:
         """Write the changed index and let it become the file."""
-        self.prepare(index.dump())
+        self.stage(index)
         self.commit()

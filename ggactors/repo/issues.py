@@ -9,7 +9,6 @@ from ggactors.protocol.git import ChangeSummary, FileChange, OpenedWorktree, Sea
 from ggactors.repo import mend, worktrees
 from ggactors.repo.commits import compose, snapshot
 from ggactors.repo.history import contains
-from ggactors.repo.index import Index
 from ggactors.repo.keep import keep_commit, put_back, save_work
 from ggactors.repo.own import BASES
 from ggactors.repo.refs import HEADS
@@ -98,7 +97,7 @@ def describe(core: Core, issue: str) -> str:
         return "there is no worktree yet"
     store = place.store
     head = place.refs.head().commit or base
-    tree = snapshot(place, Index.read(place.index_path), store.commit(head).tree)
+    tree = snapshot(place, place.index(), store.commit(head).tree)
     text = summary(file_changes(store, store.commit(base).tree, tree))
     if tree != store.commit(head).tree:
         text += ", some of it not committed"

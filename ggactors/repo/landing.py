@@ -11,7 +11,6 @@ from ggactors.protocol.git import Landing
 from ggactors.repo.apply import Move, move_checkout
 from ggactors.repo.faults import GitFault, InTheWay, RefMoved, explain, show
 from ggactors.repo.history import contains
-from ggactors.repo.index import Index
 from ggactors.repo.journal import recover
 from ggactors.repo.preflight import Preflight
 from ggactors.repo.transfer import carry
@@ -86,7 +85,7 @@ class Lander:
             message=f"ggactors: landed {tip[:12].decode()}: Fast-forward",
         )  # fmt: skip
         try:
-            index = Index.read(operator.index_path)
+            index = operator.index()
             Preflight(operator, index, before, changes, ends=operator.line_ends(index), untouched=self.untouched).run()
             carry(self.store, operator.store, tip, (source,), has=operator.store.has)
             move_checkout(operator, move)

@@ -150,7 +150,8 @@ def fit_to_save(place: Place, branch: bytes, base: Sha | None) -> bool:
     """Bring a worktree that is given up into a state its work can be saved from; False when there is nothing of it."""
     if not os.path.lexists(place.root):
         return False
-    make_readable(place.root)
+    if not whole(place) or not worktrees.exists(place):
+        make_readable(place.root)
     if not whole(place) or not worktrees.exists(place):
         if base is None:
             raise GitFault(f"{show(place.common)} has lost this issue's base; its files lie in {show(place.root)}")

@@ -38,6 +38,8 @@ LINK = 0o120000
 GITLINK = 0o160000
 
 EMPTY_TREE = b"4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+TEXT_KEPT, TEXTS_KEPT = 1 << 16, 8 << 20
+"""Bytes of a file that is kept at hand, and of all that are."""
 TREES_KEPT = 300_000
 """Tree entries kept parsed; with 50,000 files in 1,000 folders every worktree of a run fits."""
 
@@ -89,6 +91,8 @@ class Objects:
         self._commits: dict[Sha, Commit] = {}
         self._named: dict[tuple[Sha, bytes], bool] = {}
         self._weight = 0
+        self._texts: dict[Sha, bytes] = {}
+        self._texts_size = 0
         self._made: set[bytes] = set()
         self._names = 0
         self._lock = threading.Lock()
@@ -104,16 +108,26 @@ class Objects:
         return found
 
     def _get(self, sha: Sha) -> tuple[int, bytes] | None:
+        kept = self._texts.get(sha)
+        if kept is not None:
+            return BLOB, kept
         binary = unhexlify(sha)
-        for packs in (self._packs, self._own):
-            found = packs.get(binary)
-            if found is not None:
-                return found
-        for folder in self._folders:
+        found = self._packs.get(binary, known=True) or self._own.get(binary, known=True)
+        for folder in self._folders if found is None else ():
             found = _loose(folder, sha)
             if found is not None:
-                return found
-        return None
+                break
+        return found or self._packs.get(binary) or self._own.get(binary)
+
+    def _keep_text(self, sha: Sha, content: bytes) -> None:
+        """Keep a file that was just stored at hand: other working trees will want it soon."""
+        if len(content) > TEXT_KEPT:
+            return
+        with self._lock:
+            if self._texts_size > TEXTS_KEPT:
+                self._texts, self._texts_size = {}, 0
+            self._texts[sha] = content
+            self._texts_size += len(content)
 
     def has(self, sha: Sha) -> bool:
         """Tell whether the object can be read, borrowed ones included."""
@@ -202,6 +216,8 @@ class Objects:
     def write(self, kind: int, content: bytes) -> Sha:
         """Store an object and answer its id; storing it again is free."""
         sha = digest(kind, content)
+        if kind == BLOB:
+            self._keep_text(sha, content)
         path = _path(self.folder, sha)
         if os.path.exists(path) or self._own.holds(unhexlify(sha)):
             return sha

@@ -16,7 +16,6 @@ from ggactors.repo.baseline import commit_baseline, make_repository
 from ggactors.repo.commits import compose, snapshot, write_commit
 from ggactors.repo.core import Core
 from ggactors.repo.faults import GitFault, explain, show
-from ggactors.repo.index import Index
 from ggactors.repo.journal import recover
 from ggactors.repo.objects import GITLINK
 from ggactors.repo.operator import Operator, find, inspect_workspace, uncommitted
@@ -244,7 +243,7 @@ class _Opener:
     def _take_snapshot(self, main: Place, ref: bytes, start: Sha) -> None:
         """Make the operator's uncommitted work the run's first commit, in the run's own repository alone (W11)."""
         operator = evolve(self._operator.place, store=main.store)
-        tree = snapshot(operator, Index.read(operator.index_path), main.store.commit(start).tree, into_nested=False)
+        tree = snapshot(operator, operator.index(), main.store.commit(start).tree, into_nested=False)
         message = compose("Uncommitted work of the operator at the start", self._wish.run_id, None)
         commit = write_commit(main, tree, [start], message)
         adopt(main.store, commit, (start,))

@@ -14,7 +14,7 @@ from ggactors.repo.commits import gitlinks
 from ggactors.repo.disk import Disk
 from ggactors.repo.faults import GitFault, Malformed, show
 from ggactors.repo.ignore import Ignore
-from ggactors.repo.index import Index, sits_out
+from ggactors.repo.index import sits_out
 from ggactors.repo.objects import Objects
 from ggactors.repo.place import Place
 from ggactors.repo.scan import is_repository, scan
@@ -24,6 +24,7 @@ from ggactors.repo.trees import against, targets
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from ggactors.repo.index import Index
 
 MOST_FILES = 20_000
 MOST_BYTES = 500_000_000
@@ -178,7 +179,7 @@ def _repository_problems(operator: Operator, *, checkout: str, large: bool) -> l
     problems = _format_problems(place)
     if problems:
         return problems
-    index = Index.read(place.index_path)
+    index = place.index()
     problems += _content_problems(place, index)
     head = place.refs.head()
     if head.commit is None:
@@ -360,7 +361,7 @@ def measure(place: Place) -> tuple[int, int, list[bytes], list[Problem]]:
 
 def uncommitted(place: Place, head_tree: bytes) -> dict[bytes, tuple[int, bytes] | None]:
     """Map the paths the operator has changed, staged or added to what is on disk there (None: deleted); nothing is written."""
-    index = Index.read(place.index_path)
+    index = place.index()
     out = targets(against(place.store, index, head_tree))
     found = scan(place, index)
     out.update(found.changes())

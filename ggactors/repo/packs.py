@@ -186,13 +186,14 @@ class Packs:
 
     def locate(self, raw: bytes) -> tuple[Pack, int] | None:
         """Find the pack that holds a binary id, and where in it."""
-        for _ in range(2):
-            for pack in self._packs.values():
-                offset = pack.find(raw)
-                if offset is not None:
-                    return pack, offset
-            if not self.refresh():
-                return None
+        found = self._among_known(raw)
+        return self._among_known(raw) if found is None and self.refresh() else found
+
+    def _among_known(self, raw: bytes) -> tuple[Pack, int] | None:
+        for pack in self._packs.values():
+            offset = pack.find(raw)
+            if offset is not None:
+                return pack, offset
         return None
 
     def holds(self, raw: bytes) -> bool:
@@ -204,9 +205,12 @@ class Packs:
             return False
         return any(pack.find(raw) is not None for pack in self._packs.values() if os.path.exists(pack.base + b".pack"))
 
-    def get(self, raw: bytes) -> tuple[int, bytes] | None:
-        """Read an object: its kind (1 commit, 2 tree, 3 blob, 4 tag) and its bytes, or None."""
-        found = self.locate(raw)
+    def get(self, raw: bytes, *, known: bool = False) -> tuple[int, bytes] | None:
+        """Read an object: its kind (1 commit, 2 tree, 3 blob, 4 tag) and its bytes, or None.
+
+        ``known``: look only into packs that were seen before.
+        """
+        found = self._among_known(raw) if known else self.locate(raw)
         return None if found is None else self._read(*found)
 
     def _read(self, pack: Pack, offset: int) -> tuple[int, bytes]:

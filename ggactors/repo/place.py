@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.repo.eol import LineEnds, attributes_in_tree, attributes_on_disk
-from ggactors.repo.index import Index, IndexLock
+from ggactors.repo.index import Index, IndexLock, KnownIndexes
 from ggactors.repo.refs import Refs
 from ggactors.repo.stale import forsaken
 
@@ -49,6 +49,7 @@ class Place:
     store: Objects
     settings: Settings
     disk: Disk
+    indexes: KnownIndexes = field(factory=KnownIndexes, eq=False, repr=False)
     locks: str = "theirs"
     """Whose its locks are: ``ours`` (only agents and the runtime work here), ``shared`` (in place), ``theirs`` (never removed)."""
 
@@ -71,7 +72,11 @@ class Place:
 
     def lock(self) -> IndexLock:
         """Make the lock on the index, not yet taken."""
-        return IndexLock(self.disk, self.index_path, forsaken=self._forsaken)
+        return IndexLock(self.disk, self.index_path, self.indexes, forsaken=self._forsaken)
+
+    def index(self) -> Index:
+        """Read the index as it stands. Raises Malformed."""
+        return Index.read(self.index_path, self.indexes)
 
     @property
     def _forsaken(self) -> Callable[[bytes], bool] | None:

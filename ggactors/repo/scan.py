@@ -185,7 +185,7 @@ class Scanner:
             self._read(entry, path, None)
 
     def _folder(self, entry: os.DirEntry[bytes], path: bytes) -> None:
-        if path not in self._index.folders():
+        if not self._index.tracks_below(path):
             if self._strays:
                 self.found.strays.append(path)
                 return

@@ -69,7 +69,7 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
         if staged.tree != old_tree:
             tip = write_commit(place, staged.tree, [tip], message)
         if tip != head.commit or staged.found.anything:
-            lock.prepare(index.dump())
+            lock.stage(index)
         now = refs.read(ref)
         if now != tip:
             refs.move(ref, tip, now, "commit: work sealed")
@@ -100,7 +100,7 @@ def commit_here(place: Place, message: bytes, *, leave: Mapping[bytes, Entry | N
                 lock.save(index)
             return None
         tip = write_commit(place, staged.tree, [head.commit], message)
-        lock.prepare(index.dump())
+        lock.stage(index)
         place.refs.move_head(tip, head.commit, "commit: work in the main workspace")
         lock.commit()
     return tip

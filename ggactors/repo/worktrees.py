@@ -9,10 +9,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.repo.checkout import fresh
 from ggactors.repo.disk import make_folders
+from ggactors.repo.index import KnownIndexes
 from ggactors.repo.place import Place
 from ggactors.repo.refs import HEADS
 
@@ -31,6 +32,7 @@ class Grounds:
     store: Objects
     settings: Settings
     disk: Disk
+    indexes: KnownIndexes = field(factory=KnownIndexes, eq=False, repr=False)
 
     def place(self, name: bytes, root: bytes | None = None) -> Place:
         """Describe the working tree of this name, made or not."""
@@ -41,6 +43,7 @@ class Grounds:
             store=self.store,
             settings=self.settings,
             disk=self.disk,
+            indexes=self.indexes,
             locks="ours",
         )
 
