@@ -19,8 +19,9 @@ from ggactors.actors.gates import Gate, NoHooks
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
 from ggactors.actors.turn import Turn
+from ggactors.actors.watching import Watch
 from ggactors.ports import JournalBroken
-from ggactors.protocol.agent import AgentEnded, AgentSpawned, Say, Stop, Wake
+from ggactors.protocol.agent import OPERATOR, AgentEnded, AgentSpawned, Say, Stop, Wake
 from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
@@ -30,6 +31,7 @@ from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
 from ggactors.rules.briefs import unread_note
 from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
+from ggactors.rules.diagnosis import Silence, diagnosed
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
 
@@ -49,6 +51,9 @@ if TYPE_CHECKING:
 
 
 _A_MERGE = "a merge into the main workspace"
+
+MISSING_CALL = "missing_completion"
+"""How the types of the errors begin that a reply without a call is (E2)."""
 
 CLOSING_SECS = 5
 """How long a cancelled agent's tools may take to end their processes."""
@@ -87,6 +92,8 @@ class AgentActor:
     traits: ModelTraits = field(factory=ModelTraits)
     """What its model's source says of it: the account its calls share, the window they must fit."""
     begun: bool = True
+    interactive: bool = False
+    """Whether a person is at its prompt (G7)."""
     tally: Tally = field(factory=Tally)
     limit: Breach | None = None
     waits_open: bool = False
@@ -95,7 +102,9 @@ class AgentActor:
     _last_result: TurnResult = TurnResult.PROGRESSED
     _shown: bool = False
     """Whether the stream shows it as living."""
+    _silence: Silence = field(factory=Silence)
     gate: Gate = field(init=False)
+    _watch: Watch = field(init=False)
     _talk: Conversation = field(init=False)
     _asking: Asking = field(init=False)
 
@@ -105,6 +114,9 @@ class AgentActor:
             agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack, run=self.desk.run
         )
         self.gate = Gate(agent=self, tell=self._talk.user)
+        self._watch = Watch(
+            agent=self.id, detection=self.profile.stuck, emit=self.desk.emit, tell=self._talk.user
+        )
         self._asking = Asking(
             agent=self.order.id, profile=self.profile.id, model=self.model, desk=self.desk, breach=self._breach
         )
@@ -265,6 +277,8 @@ class AgentActor:
         match letter:
             case Say():
                 self._talk.waiting.append(letter)
+                if letter.sender == OPERATOR:
+                    self._watch.forget()
             case Wake() | Stop():
                 pass
 
@@ -292,7 +306,8 @@ class AgentActor:
         run_wide = is_run_wide(breach.limit)
         if run_wide:
             self.desk.stop_run(breach.status, breach.sentence())
-        return SessionEnd(status=breach.status, summary=breach.sentence(), parked=run_wide)
+        summary = self._watch.diagnosed(breach.sentence())
+        return SessionEnd(status=breach.status, summary=summary, parked=run_wide)
 
     # ------------------------------------------------------------ turns
 
@@ -318,10 +333,15 @@ class AgentActor:
         self._talk.answer(self.tally.turns, turn.results, self._last_result)
         if ending is not None:
             return ending
-        for text in ((reply.note,) if reply.note else ()) + turn.take_texts():
-            self._talk.user(text)
+        self._watch.heard(reply.text, turn.error_type)
+        texts = ((reply.note,) if reply.note else ()) + turn.take_texts()
         breach = judge_after(self.desk.limits, self.tally)
-        return await self.gate.between_turns("after-turn") if breach is None else self._breached(breach)
+        stuck = None if breach is not None else self._watch.look(turn.action(texts), interactive=self.interactive)
+        for text in texts:
+            self._talk.user(text)
+        if breach is not None:
+            return self._breached(breach)
+        return stuck or await self.gate.between_turns("after-turn")
 
     def _turn(self, reply: ModelReply) -> Turn | CodeTurn:
         if self.coding is None:

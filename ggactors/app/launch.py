@@ -140,6 +140,7 @@ def _checked(
     """Gather every reason to refuse, of the crew, its models, the options and the workspace, and refuse once (P2)."""
     from ggactors.app.coding import program_problems
     from ggactors.hooks.runner import hook_object_problems
+    from ggactors.rules.launch_stuck import read_environment, tuned
     from ggactors.tools.toolbox import own_tool_problems
 
     problems: list[Problem] = []
@@ -151,8 +152,12 @@ def _checked(
     if not task.strip():
         problems.append(Problem(path="task", what="the task is empty", remedy="say what is to be done"))
     sources: dict[str, ModelSource] = dict(models)
+    stuck, unreadable = read_environment(os.environ)
+    problems += unreadable
     if read is not None:
         read = evolve(read, checkout=checkout or read.checkout, land=land or read.land)
+        profiles = tuple(evolve(profile, stuck=tuned(profile.stuck, stuck)) for profile in read.profiles)
+        read = evolve(read, profiles=profiles)
         for spec in read.models:
             source = resolution.source(spec)
             if source is not None:

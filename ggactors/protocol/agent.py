@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from attrs import frozen
 
-from ggactors.protocol.model import ModelReply, ToolResult  # noqa: TC001 - cattrs needs them at run time
+from ggactors.protocol.model import Message, ModelReply, ToolResult  # noqa: TC001 - cattrs needs them at run time
 from ggactors.protocol.values import Kind, Role, Status  # noqa: TC001 - cattrs needs them at run time
 
 
@@ -63,12 +63,16 @@ class Stop:
     """Wind down at the next turn boundary."""
 
 
+OPERATOR = "operator"
+"""Who speaks for the person, as ``Say.sender``."""
+
+
 @frozen(kw_only=True)
 class Say:
     """A text for the agent's next turn: of the operator, the embedding program or an agent. ``sender`` is shown to the model."""
 
     text: str
-    sender: str = "operator"
+    sender: str = OPERATOR
 
 
 AgentLetter = Wake | Stop | Say
@@ -112,6 +116,15 @@ class TextHeard:
 
 
 @frozen(kw_only=True)
+class WindowCompacted:
+    """An agent's conversation was put in fewer words: from here on it is the system prompt and these messages."""
+
+    agent: str
+    messages: tuple[Message, ...]
+    fallback: bool
+
+
+@frozen(kw_only=True)
 class AgentEnded:
     """An agent came to its end."""
 
@@ -121,4 +134,4 @@ class AgentEnded:
     turns: int
 
 
-AgentFact = AgentSpawned | ReplyTaken | CallsAnswered | TextHeard | AgentEnded
+AgentFact = AgentSpawned | ReplyTaken | CallsAnswered | TextHeard | WindowCompacted | AgentEnded

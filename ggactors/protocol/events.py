@@ -254,6 +254,29 @@ class RetryWait(Header):
 
 
 @frozen(kw_only=True)
+class Stuck(Header):
+    """An agent repeated itself without progress (G6): how often, the likely cause, evidence as quoted to it, nudges so far."""
+
+    type: ClassVar[str] = "stuck"
+
+    repeats: int
+    cause: str
+    evidence: str
+    nudges: int
+
+
+@frozen(kw_only=True)
+class Compacted(Header):
+    """An agent's conversation was summed up: its size in tokens before and after, and whether it came to that without a summary."""
+
+    type: ClassVar[str] = "compacted"
+
+    before: int
+    after: int
+    fallback: bool
+
+
+@frozen(kw_only=True)
 class Log(Header):
     """A line for the operator."""
 
@@ -311,6 +334,8 @@ Event = (
     | WorktreeMerged
     | CheckoutMoved
     | RetryWait
+    | Stuck
+    | Compacted
     | Log
     | SessionSummary
     | SessionEnded

@@ -12,11 +12,12 @@ from attrs import frozen
 
 from ggactors.protocol.crew import BoardParams, Crew, Limits, ModelSpec
 from ggactors.rules.document import plain
-from ggactors.rules.launch_agents import ProfileDraft, frozen_profile, read_profile, read_stuck_detection
+from ggactors.rules.launch_agents import ProfileDraft, frozen_profile, read_profile
 from ggactors.rules.launch_cross import check_between
 from ggactors.rules.launch_hooks import read_hooks
 from ggactors.rules.launch_limits import notes, read_limits
 from ggactors.rules.launch_models import read_models
+from ggactors.rules.launch_stuck import StuckDraft, read_stuck_detection
 from ggactors.rules.prices import unpriced
 from ggactors.rules.shape import Place, Table, one_of, shown, words
 
@@ -67,8 +68,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     # A models table that cannot be read is reported once, not once more for every agent that names a key of it.
     readable = isinstance(table.values.get("models", {}), dict)
     hooks = read_hooks(table.at("hooks"), run_level=True) if "hooks" in table else ()
-    if "stuckDetection" in table:
-        read_stuck_detection(table.at("stuckDetection"))
+    stuck = read_stuck_detection(table.at("stuckDetection")) if "stuckDetection" in table else StuckDraft()
     drafts = _read_agents(table, models if readable else None)
     named = _every_model(models, drafts)
     if limits.max_cost is not None:
@@ -78,7 +78,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     if not problems:
         crew = Crew(
             name=title or name,
-            profiles=tuple(frozen_profile(draft) for draft in drafts),
+            profiles=tuple(frozen_profile(draft, stuck) for draft in drafts),
             limits=limits,
             checkout=checkout or "private",
             land=land or "end",

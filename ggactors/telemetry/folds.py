@@ -152,7 +152,7 @@ class RunView:
                 self._agent(event).doing = event.tool
             case events.ToolAnswered() | events.CodeExecution():
                 self._agent(event).doing = None
-            case events.AssistantMessage() | events.Hook():
+            case events.AssistantMessage() | events.Hook() | events.Stuck() | events.Compacted():
                 pass
             case events.RetryWait():
                 why = f"answered {event.status}" if event.status is not None else "could not be reached"

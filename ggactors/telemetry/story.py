@@ -56,6 +56,10 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
         case events.RetryWait():
             agent = view.agents_by_id.get(event.agent or "")
             return f"{who}: {one_line(agent.doing or '') if agent else 'waits'} (try {event.attempt})"
+        case events.Stuck():
+            return f"{who}: {stuck_text(event)}"
+        case events.Compacted():
+            return f"{who}: {compacted_text(event)}"
         case events.Hook():
             blocked = f"{who}: {one_line(event.name)} held back at {one_line(event.event)}"
             return f"{blocked}: {one_line(event.reason or '')}" if event.outcome == "blocked" else None
@@ -176,6 +180,10 @@ def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case
             return wrapped(limit_text(event.limit, event.threshold, event.observed, event.window), look, indent=2)
         case events.RetryWait():
             return [f"  waits {event.wait_secs:g} s for {one_line(event.model)}, try {event.attempt}"]
+        case events.Stuck():
+            return wrapped(stuck_text(event), look, indent=2)
+        case events.Compacted():
+            return [f"  {compacted_text(event)}"]
         case events.Hook():
             said = f"{event.event}: {event.name} {event.outcome}{f': {event.reason}' if event.reason else ''}"
             return wrapped(_shortened(said), look, indent=2)
@@ -189,6 +197,18 @@ def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case
             return []
         case _:
             assert_never(event)
+
+
+def stuck_text(event: events.Stuck) -> str:
+    """Say that an agent repeats itself."""
+    cause = one_line(event.cause)
+    return f"repeats itself ({event.repeats} times, nudge {event.nudges}), likely {cause}: {one_line(event.evidence)}"
+
+
+def compacted_text(event: events.Compacted) -> str:
+    """Say that a conversation was compacted."""
+    how = "shortened without a summary" if event.fallback else "summed up"
+    return f"its conversation was {how}: from about {event.before} tokens to {event.after}"
 
 
 def _program(event: events.CodeExecution, look: Look) -> list[str]:
