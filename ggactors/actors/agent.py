@@ -15,13 +15,14 @@ from attrs import define, field
 from ggactors.actors.asking import Asking, ForGood
 from ggactors.actors.coding import CodeTurn
 from ggactors.actors.conversation import Conversation
+from ggactors.actors.floor import Floor, Interrupted
 from ggactors.actors.gates import Gate, NoHooks
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
 from ggactors.actors.turn import Turn
 from ggactors.actors.watching import Watch
 from ggactors.ports import JournalBroken
-from ggactors.protocol.agent import OPERATOR, AgentEnded, AgentSpawned, Say, Stop, Wake
+from ggactors.protocol.agent import OPERATOR, AgentEnded, AgentSpawned, GoOn, Leave, Say, Stop, Wake
 from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
 from ggactors.protocol.events import AgentState as AgentStateEvent
@@ -31,7 +32,6 @@ from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
 from ggactors.rules.briefs import unread_note
 from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
-from ggactors.rules.diagnosis import Silence, diagnosed
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from ggactors.actors.stations import Station
     from ggactors.ports import Hooks, Model, Toolbox
     from ggactors.protocol.agent import AgentLetter, AgentOrder
-    from ggactors.protocol.crew import Profile
+    from ggactors.protocol.crew import Limits, Profile
     from ggactors.protocol.model import ModelRequest, ToolCall, ToolSpec
     from ggactors.protocol.values import Refused
     from ggactors.runtime.mailbox import Inbox
@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 
 _A_MERGE = "a merge into the main workspace"
-
-MISSING_CALL = "missing_completion"
-"""How the types of the errors begin that a reply without a call is (E2)."""
 
 CLOSING_SECS = 5
 """How long a cancelled agent's tools may take to end their processes."""
@@ -92,6 +89,8 @@ class AgentActor:
     traits: ModelTraits = field(factory=ModelTraits)
     """What its model's source says of it: the account its calls share, the window they must fit."""
     begun: bool = True
+    floor: Floor = field(factory=Floor)
+    """Whose turn it is, where a person is at its prompt or tasks queue."""
     interactive: bool = False
     """Whether a person is at its prompt (G7)."""
     tally: Tally = field(factory=Tally)
@@ -102,7 +101,6 @@ class AgentActor:
     _last_result: TurnResult = TurnResult.PROGRESSED
     _shown: bool = False
     """Whether the stream shows it as living."""
-    _silence: Silence = field(factory=Silence)
     gate: Gate = field(init=False)
     _watch: Watch = field(init=False)
     _talk: Conversation = field(init=False)
@@ -114,6 +112,7 @@ class AgentActor:
             agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack, run=self.desk.run
         )
         self.gate = Gate(agent=self, tell=self._talk.user)
+        self.floor.attach(self, self._talk)
         self._watch = Watch(
             agent=self.id, detection=self.profile.stuck, emit=self.desk.emit, tell=self._talk.user
         )
@@ -125,6 +124,11 @@ class AgentActor:
     def id(self) -> str:
         """Return the agent's id."""
         return self.order.id
+
+    @property
+    def limits(self) -> Limits:
+        """Return the ceilings that hold for it."""
+        return self.floor.limits or self.desk.limits
 
     # ------------------------------------------------------------ life
 
@@ -152,6 +156,7 @@ class AgentActor:
             raise
         finally:
             self.seat.give_back()
+            self.floor.close()
 
     async def _close_tools(self) -> None:
         """Leave no process of the agent's tools behind, also when it was cancelled or broke down."""
@@ -178,19 +183,21 @@ class AgentActor:
             )
         )
         self._shown = True
-        self._state(AgentState.QUEUED)
+        self.show(AgentState.QUEUED)
 
     async def _session(self) -> SessionEnd:
         self._talk.system(self.system)
-        self._talk.user(self.order.brief)
+        if self.order.brief:
+            self._talk.user(self.order.brief)
         try:
             if not self.seat.holds:
                 with self.desk.switch.interruptible(self.id):
                     await self.seat.take(begun=self.begun)
-            self._state(AgentState.RUNNING)
-            end = await self.gate.open()
+            self.show(AgentState.RUNNING)
+            end = await self.gate.open() or await self.floor.begin()
             while end is None:
                 end = self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
+                end = await self.floor.settle(end)
         except WindDown:
             return self._stopped()
         else:
@@ -205,8 +212,7 @@ class AgentActor:
         while self.desk.family.living_children(self.id):
             await self.next_letter()
         await self.toolbox.close()
-        if self.waits_open and self.desk.board is not None:
-            await self.desk.board.ask(DropWaits(by=self.id))
+        await self._drop_waits()
         shared = await self.take_tree(force=True)
         try:
             await self.station.ended(end)
@@ -215,18 +221,25 @@ class AgentActor:
                 self.station.tree.give_shared()
         self._gone(end)
 
+    async def _drop_waits(self) -> None:
+        """Take back from the board the waits that nobody will read."""
+        if self.waits_open and self.desk.board is not None:
+            await self.desk.board.ask(DropWaits(by=self.id))
+            self.waits_open = False
+
     def _tell_unread(self) -> None:
         """Say which messages it ends without reading: none that was taken is dropped in silence."""
-        self._read_letters()
-        for said in self._talk.waiting:
-            note = unread_note(self.id, said.text, said.sender)
-            self.desk.emit(Log(agent=self.id, level="warning", message=note))
+        self.read_letters()
+        for said in (*self._talk.waiting, *self.floor.prompts):
+            if self.desk.mail.unread(said):
+                note = unread_note(self.id, said.text, said.sender)
+                self.desk.emit(Log(agent=self.id, level="warning", message=note))
         self._talk.waiting.clear()
 
     def _say_ended(self, end: SessionEnd) -> None:
         if self._shown:
             self._shown = False
-            self._state(AgentState.ENDED, status=end.status, summary=end.summary)
+            self.show(AgentState.ENDED, status=end.status, summary=end.summary, verified=end.verified)
 
     def _gone(self, end: SessionEnd) -> None:
         ended = AgentEnded(agent=self.id, status=end.status, summary=end.summary, turns=self.tally.turns)
@@ -246,6 +259,7 @@ class AgentActor:
                 summary=end.summary,
                 turns=self.tally.turns,
                 errors=self.tally.errors,
+                verified=end.verified,
                 limit=None if self.limit is None else self.limit.as_dict(self.id),
             )
         )
@@ -259,25 +273,26 @@ class AgentActor:
         breach = self._breach()
         if breach is not None:
             return self._breached(breach)
-        self._read_letters()
-        self._talk.hand_over()
+        self.read_letters()
+        self._talk.hand_over(self.floor.words)
         return None
 
-    def _read_letters(self) -> None:
+    def read_letters(self) -> None:
+        """Take what lies in the mailbox, without waiting."""
         if self._inbox is not None:
             for envelope in self._inbox.drain_nowait():
                 self.take_letter(envelope.letter)
 
     def _breach(self) -> Breach | None:
         elapsed = self.desk.now() - self.desk.started
-        return judge_before(self.desk.limits, self.tally, elapsed=elapsed, spent=self.desk.spending.spent)
+        return judge_before(self.limits, self.tally, elapsed=elapsed, spent=self.desk.spending.spent)
 
     def take_letter(self, letter: AgentLetter) -> None:
         """Keep what a letter says until the turn boundary. Wake and Stop carry nothing: the truth is asked for."""
         match letter:
-            case Say():
-                self._talk.waiting.append(letter)
-                if letter.sender == OPERATOR:
+            case Say() | GoOn() | Leave():
+                self.floor.take(letter)
+                if isinstance(letter, Say) and letter.sender == OPERATOR:
                     self._watch.forget()
             case Wake() | Stop():
                 pass
@@ -312,8 +327,10 @@ class AgentActor:
     # ------------------------------------------------------------ turns
 
     async def _one_turn(self) -> SessionEnd | None:
-        reply = await self._asking.reply(self._question)
+        reply = await self.floor.cuttable(self._asking.reply(self._question))
         match reply:
+            case Interrupted():
+                return None
             case Breach():
                 return self._breached(reply)
             case ForGood():
@@ -323,19 +340,25 @@ class AgentActor:
                 pass
         await self._talk.take_reply(self.tally.turns + 1, reply)
         turn = self._turn(reply)
-        ending = await turn.carry_out()
+        ending = await self.floor.cuttable(turn.carry_out())
+        if isinstance(ending, Interrupted):
+            turn.break_off("interrupted by the operator; it may have been carried out in part")
+            await self._drop_waits()
+            ending = None
+        error = self.floor.error_of(turn.error_type, called=bool(reply.calls))
         if ending is not None:
             self._record(TurnResult.FINISHED, None)
-        elif turn.error_type is not None:
-            self._record(TurnResult.ERROR, turn.error_type)
+        elif error is not None:
+            self._record(TurnResult.ERROR, error)
         else:
             self._record(TurnResult.PROGRESSED, None)
         self._talk.answer(self.tally.turns, turn.results, self._last_result)
         if ending is not None:
             return ending
         self._watch.heard(reply.text, turn.error_type)
-        texts = ((reply.note,) if reply.note else ()) + turn.take_texts()
-        breach = judge_after(self.desk.limits, self.tally)
+        texts = self.floor.reading(turn.take_texts(), called=bool(reply.calls))
+        texts = ((reply.note,) if reply.note else ()) + texts
+        breach = judge_after(self.limits, self.tally)
         stuck = None if breach is not None else self._watch.look(turn.action(texts), interactive=self.interactive)
         for text in texts:
             self._talk.user(text)
@@ -359,7 +382,7 @@ class AgentActor:
 
     def _record(self, result: TurnResult, error_type: str | None) -> None:
         self._last_result = result
-        self.tally = self.tally.after(result, window=self.desk.limits.error_rate_window)
+        self.tally = self.tally.after(result, window=self.limits.error_rate_window)
         self.desk.emit(
             TurnOutcome(
                 agent=self.id,
@@ -378,12 +401,17 @@ class AgentActor:
         with self.desk.switch.interruptible(self.id):
             await wait()
             await self.seat.take(begun=True)
-        self._state(AgentState.RUNNING)
+        self.show(AgentState.RUNNING)
+
+    def rest(self, waiting_on: str) -> None:
+        """Give the slot back, if it is held, and say what is waited for in any case."""
+        self.show(AgentState.WAITING, waiting_on=waiting_on)
+        self.seat.give_back()
 
     def _give_up_slot(self, waiting_on: str) -> None:
         """Say what is waited for before somebody else is given the slot, so that the stream never shows one too many running."""
         if self.seat.holds:
-            self._state(AgentState.WAITING, waiting_on=waiting_on)
+            self.show(AgentState.WAITING, waiting_on=waiting_on)
         self.seat.give_back()
 
     async def take_tree(self, *, force: bool = False) -> bool:
@@ -421,16 +449,18 @@ class AgentActor:
         if self._inbox is not None:
             self.take_letter((await self._inbox.receive()).letter)
 
-    def _state(
+    def show(
         self,
         state: AgentState,
         *,
         waiting_on: str | None = None,
         status: Status | None = None,
         summary: str | None = None,
+        verified: bool | None = None,
     ) -> None:
+        """Show the stream where it stands."""
         self.desk.emit(
             AgentStateEvent(
-                agent=self.id, state=state, waiting_on=waiting_on, status=status, summary=summary, verified=None
+                agent=self.id, state=state, waiting_on=waiting_on, status=status, summary=summary, verified=verified
             )
         )

@@ -2,6 +2,7 @@
 
 Law: an ending is a flag that the end of its program confirms: what throws or hits a ceiling revokes it (E8). Waits are registered
 by a program and waited for between turns. The model reads what programs opened as views, and errors; never what they printed.
+Whatever a program does, what it puts into the stream, the journal and its own conversation is bounded.
 """
 
 from __future__ import annotations
@@ -11,14 +12,13 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field, frozen
 
-from ggactors.actors.stations import SessionEnd
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.crew import SUBMIT_PROGRAM
 from ggactors.protocol.events import AssistantMessage, CodeExecution, Log, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolCall, ToolResult
 from ggactors.protocol.program import ProgramKind, Returned
-from ggactors.protocol.values import Code, Refused, Status
+from ggactors.protocol.values import Code, Refused
 from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, nothing_shown, used_failed, used_logged
 from ggactors.rules.endings import summary_of
 from ggactors.rules.programs import error_type_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ggactors.actors.agent import AgentActor
     from ggactors.actors.desk import Desk
     from ggactors.ports import Operations, ProgramRunner, Views
+    from ggactors.actors.stations import SessionEnd
     from ggactors.protocol.agent import Ending
     from ggactors.protocol.model import ModelReply, ToolSpec
     from ggactors.protocol.program import Language, ProgramAnswer, ProgramResult
@@ -38,6 +39,14 @@ NO_PROGRAM = "missing_completion_no_program"
 _WAIT = "board.wait_for_issue"
 _WAIT_CHILDREN = "delegation.wait_for_subagents"
 
+MOST_LETTERS = 2000
+"""Calls of one program that other agents or the journal hear of: the board's, and those to other agents."""
+MOST_USES = 50
+"""Uses in one program that run code of their own."""
+MOST_NOTES = 20
+"""Different notes of hooks on one program's calls that its model reads."""
+MOST_GUIDES = 10
+"""Guides a turn's programs bring into the conversation; the others come when their directory is worked in again."""
 
 class SandboxFault(Exception):  # noqa: N818
     """The sandbox itself failed under a program: a defect of the runtime, never the model's doing (X5)."""
@@ -81,9 +90,10 @@ class CodeTurn:
     _notices: list[str] = field(factory=list)
     _guides: list[str] = field(factory=list)
     _errors: list[str] = field(factory=list)
-    _declared: list[tuple[ToolCall, Ending]] = field(factory=list)
-    _issues: list[str] = field(factory=list)
-    _settled: dict[str, WaitSettled | Refused] = field(factory=dict)
+    _declared: tuple[ToolCall, Ending] | None = None
+    """The ending that counts so far: the last one the program declared (E8)."""
+    _superseded: int = 0
+    _issues: dict[str, None] = field(factory=dict)
     _children: dict[str, None] = field(factory=dict)
     _waiting: Waiting = field(init=False)
     _calls: int = 0
@@ -102,6 +112,10 @@ class CodeTurn:
     @property
     def results(self) -> tuple[ToolResult, ...]:
         """Return the acknowledgements of the reply's calls, in their order."""
+    def break_off(self, why: str) -> None:
+        """Say that the programs were cut short; their calls are acknowledged already."""
+        self._notice(f"What you submitted was cut short: {why}.")
+
         return tuple(self._answers)
 
     def take_texts(self) -> tuple[str, ...]:
@@ -158,32 +172,32 @@ class CodeTurn:
         return program if code is None else None
 
     def _notice(self, text: str) -> None:
-        self._notices.append(heading("Notice", text))
+        said = heading("Notice", text)
+        if said not in self._notices:
+            self._notices.append(said)
 
     # ------------------------------------------------------------ one program
 
     async def _run(self, program: str) -> SessionEnd | None:
         """Run one program, tell the operator of it, and give the session's end if its ending stands."""
-        self._declared.clear()
-        result = await self.coding.runner.run(program, self._serve)
-        for note in self.coding.operations.take_notes():
-            self._notice(note)
+        self._declare_nothing()
+        result, told = await self._play(program)
         if result.kind is not ProgramKind.FAULT:
             await self._run_used()
-        declared = self._declared[-1] if self._declared else None
+        declared = self._declared
         if result.kind is not ProgramKind.OK:
-            self._tell(result, finished=False, revoked=declared is not None)
+            self._tell(result, told, finished=False, revoked=declared is not None)
             if result.kind is ProgramKind.FAULT:
                 raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
             self._failed(result)
             return None
         if declared is None:
-            self._tell(result, finished=False, revoked=False)
+            self._tell(result, told, finished=False, revoked=False)
             return None
         call, ending = declared
         summary = summary_of(ending)
         held = self.agent.gate.children_left() or await self.agent.gate.admit(ending, summary, call)
-        self._tell(result, finished=held is None, revoked=False)
+        self._tell(result, told, finished=held is None, revoked=False)
         if held is not None:
             self._notice(gate_blocked(held))
             return None
@@ -194,17 +208,18 @@ class CodeTurn:
 
         A use inside of it runs nothing further.
         """
-        for name, source in self.coding.on_use():
+        due = self.coding.on_use()
+        if len(due) > MOST_USES:
+            self._notice(f"The code of {len(due) - MOST_USES} more uses did not run: of one program {MOST_USES} do.")
+        for name, source in due[:MOST_USES]:
             self._endings_off = True
             try:
-                result = await self.coding.runner.run(source, self._serve)
+                result, told = await self._play(source)
             finally:
                 self._endings_off = False
             self.coding.on_use()
             if result.kind is ProgramKind.FAULT:
                 raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
-            for note in self.coding.operations.take_notes():
-                self._notice(note)
             if result.logs:
                 self.desk.emit(Log(agent=self.agent.id, level="info", message=used_logged(name, result.logs)))
             if result.kind is not ProgramKind.OK:
@@ -222,11 +237,14 @@ class CodeTurn:
         self.desk.emit(
             CodeExecution(
                 agent=self.agent.id,
+            if told.untold:
+                what = f"{name} made {told.calls} calls on use, of which {told.untold} are not told"
+                self.desk.emit(Log(agent=self.agent.id, level="info", message=what))
                 ok=result.kind is ProgramKind.OK,
                 error=result.error or None,
                 finished=finished,
                 revoked=revoked,
-                superseded=max(len(self._declared) - 1, 0),
+                superseded=self._superseded,
                 logs=(*dropped, *result.logs),
                 duration_ms=round(result.duration_ms),
             )
@@ -235,22 +253,26 @@ class CodeTurn:
     # ------------------------------------------------------------ the membrane
 
     async def _serve(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
-        """Serve one call of a program, told to the stream like a tool call."""
+        """Serve one call of a program, told to the stream like a tool call for as long as its allowance lasts."""
         self._calls += 1
         call = ToolCall(id=f"program-{self.agent.tally.turns + 1}-{self._calls}", tool=operation, args=dict(args))
-        self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=operation, args=call.args))
+        told = self._told.begins(call.args)
+        if told is None:
+            return await self._answer(operation, call)
+        self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=operation, args=told))
         answer = await self._answer(operation, call)
         code: str | None = None
         match answer:
             case Refused(code=refused, message=output):
                 code = refused
+                calls=told.calls,
+                untold=told.untold,
             case Returned(value=value):
                 output = value if isinstance(value, str) else json.dumps(value)
             case _ as never:
                 assert_never(never)
-        self.desk.emit(
-            ToolAnswered(agent=self.agent.id, call_id=call.id, ok=code is None, code=code, output=output),
-        )
+        output = self._told.ends(output)
+        self.desk.emit(ToolAnswered(agent=self.agent.id, call_id=call.id, ok=code is None, code=code, output=output))
         return answer
 
     async def _answer(self, operation: str, call: ToolCall) -> ProgramAnswer:
@@ -272,15 +294,24 @@ class CodeTurn:
             case Refused() as refused:
                 return refused
             case ending:
-                self._declared.append((call, ending))
+                self._superseded += self._declared is not None
+                self._declared = call, ending
                 return Returned()
 
     async def _operate(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
         """Serve an operation of the agent's capabilities, sharing the tree with merges while it runs (M6)."""
+        if module in ("board", "delegation") and operation != "board.read_board":
+            self._letters += 1
+            if self._letters > MOST_LETTERS:
+                what = f"a program may make {MOST_LETTERS} calls of `board` and `delegation`; go on in your next one"
+                return Refused(code=Code.LIMIT_EXCEEDED, message=what)
         agent, operations = self.agent, self.coding.operations
         tool = "shell" if operation == "shell.run" else operation.partition(".")[2]
         tree = agent.station.tree
         if tree is None or not operations.touches_tree(operation):
+    def _declare_nothing(self) -> None:
+        self._declared, self._superseded = None, 0
+
             answer = await operations.serve(operation, args)
         else:
             await agent.take_tree()
@@ -292,9 +323,10 @@ class CodeTurn:
                 tree.give_shared()
             if note is not None:
                 self._notice(note)
-        guide = agent.guide(ToolCall(id="", tool=tool, args=dict(args)))
-        if guide is not None:
-            self._guides.append(guide)
+        if len(self._guides) < MOST_GUIDES:
+            guide = agent.guide(ToolCall(id="", tool=tool, args=dict(args)))
+            if guide is not None:
+                self._guides.append(guide)
         return answer
 
     # ------------------------------------------------------------ waits
@@ -313,10 +345,9 @@ class CodeTurn:
             return issue
         match await self._waiting.begin(issue):
             case WaitBegan(issue=begun):
-                self._issues.append(begun)
+                self._issues[begun] = None
                 return Returned(value={"id": begun, "state": "waiting"})
-            case WaitSettled(issue=settled, state=state) as outcome:
-                self._settled[settled] = outcome
+            case WaitSettled(issue=settled, state=state):  # answered here and now, and so by no notice
                 return Returned(value={"id": settled, "state": str(state)})
             case refused:
                 return refused
@@ -324,7 +355,7 @@ class CodeTurn:
     async def _wait(self) -> None:
         """Suspend until nothing waited for holds, and say how each came out in one notice."""
         children = tuple(self._children)
-        outcomes = {**self._settled, **await self._waiting.settle(self._issues, children)}
+        outcomes = await self._waiting.settle(tuple(self._issues), children)
         for issue, outcome in outcomes.items():
             match outcome:
                 case WaitSettled(state=state):

@@ -12,7 +12,6 @@ from attrs import define, field
 
 from ggactors.protocol.agent import CallsAnswered, ReplyTaken, TextHeard
 from ggactors.protocol.model import Message, ModelReply, ModelRequest, ToolResult
-from ggactors.rules.briefs import operator_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,10 +43,12 @@ class Conversation:
         self._note(text)
         self.messages.append(Message(role="user", text=text))
 
-    def hand_over(self) -> None:
-        """Add what was said to the agent, in the order it came, for the turn that follows."""
+    def hand_over(self, words: Callable[[Say], str | None]) -> None:
+        """Add what was said to the agent, in the order it came, for the turn that follows, as ``words`` puts it."""
         for said in self.waiting:
-            self.user(operator_text(said.text, said.sender))
+            text = words(said)
+            if text is not None:
+                self.user(text)
         self.waiting.clear()
 
     async def take_reply(self, turn: int, reply: ModelReply) -> None:

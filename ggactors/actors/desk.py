@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ggactors.actors.family import Family
+    from ggactors.actors.mail import Mail
     from ggactors.actors.spending import SpendGate
     from ggactors.ports import Journal
     from ggactors.protocol.agent import Ending
@@ -60,5 +61,6 @@ class Desk:
     board: Ref[BoardLetter, BoardAnswer] | None
     pack: Callable[[Any], bytes]
     """Packs an agent's fact for the journal."""
+    mail: Mail
     stop_run: Callable[[Status, str], None]
     """Stops the whole run: a run-wide ceiling."""

@@ -51,6 +51,9 @@ class Gate:
 
     agent: AgentActor
     tell: Callable[[str], None]
+    _verified: bool | None = None
+    """What the check of completion said of the last ending that was admitted."""
+    _unverified: str | None = None
 
     async def open(self) -> SessionEnd | None:
         """Run the session's and the agent's starting hooks; one that could not be run ends the session (C4)."""
@@ -79,9 +82,14 @@ class Gate:
         ending = Finished(summary=summary)
         held = self.children_left() or await self.admit(ending, summary, None)
         if held is None:
-            return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+            return self.stands(ending, summary)
         self.tell(gate_blocked(held))
         return None
+
+    def stands(self, ending: Ending, summary: str) -> SessionEnd:
+        """Give the end of a session whose ending was just admitted, with what the check of completion said of it (G5)."""
+        told = summary if self._unverified is None else f"{summary}\n[{self._unverified}]"
+        return SessionEnd(status=Status.COMPLETED, summary=told, ending=ending, verified=self._verified)
 
     def children_left(self) -> str | None:
         """Say that subagents have not ended, which no ending may leave behind (W4), or None."""
@@ -98,9 +106,11 @@ class Gate:
         agent = self.agent
         shared = await agent.take_tree()
         try:
-            declared = {"call": None if call is None else {"tool": call.tool, "args": call.args}}
+            ended_by = None if call is None else {"tool": call.tool, "args": call.args}
+            declared = {"call": ended_by, "task": agent.floor.task}
             async with self._working(agent.hooks, "agent-stop"):
                 outcome = await agent.hooks.fire("agent-stop", declared)
+            self._verified, self._unverified = outcome.verified, outcome.unverified
             held = outcome.blocked if outcome.blocked is not None else await agent.station.admit(ending, summary)
             return None if held is None else "\n".join((*outcome.messages, held))
         except RepositoryBroken as error:

@@ -108,11 +108,12 @@ class RunActor:
         status = run_status(root, self.switch.status)
         states: dict[str, IssueState] = {issue.id: issue.state for issue in picture.issues}
         usage, cost = self.spend()
+        verified = None if self.root is None else self.root.verified
         return Outcome(
             status=status,
-            exit_code=exit_code(status, states),
+            exit_code=exit_code(status, states, verified=verified),
             summary=self.root.summary if self.root is not None else self.switch.reason,
-            verified=None,
+            verified=verified,
             turns=self.turns,
             errors=self.errors,
             usage=usage,

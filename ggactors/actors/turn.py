@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, field
 
-from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolResult
-from ggactors.protocol.values import Code, Refused, Status
+from ggactors.protocol.values import Code, Refused
 from ggactors.rules.briefs import gate_blocked, no_call_feedback
 from ggactors.rules.endings import summary_of
 from ggactors.rules.stuck import Action, call_key, outcome_of
@@ -24,6 +23,7 @@ from ggactors.rules.stuck import Action, call_key, outcome_of
 if TYPE_CHECKING:
     from ggactors.actors.agent import AgentActor
     from ggactors.actors.desk import Desk
+    from ggactors.actors.stations import SessionEnd
     from ggactors.protocol.agent import Ending
     from ggactors.protocol.model import ModelReply, ToolCall
 
@@ -40,6 +40,8 @@ class Turn:
     reply: ModelReply
     _guides: list[str] = field(factory=list)
     _answers: dict[int, ToolResult] = field(factory=dict)
+    _told: int = 0
+    """How many of the calls the stream has heard of."""
 
     def __attrs_post_init__(self) -> None:
         """Say what the model said."""
@@ -86,11 +88,9 @@ class Turn:
         waits: list[tuple[int, ToolCall]] = []
         children: list[tuple[int, ToolCall]] = []
         endings: list[tuple[int, ToolCall]] = []
-        told = 0
         try:
             for index, call in enumerate(self.reply.calls):
                 self._tell(call)
-                told = index + 1
                 if call.fault is not None:
                     self._refuse(index, call, Refused(code=Code.INVALID_ARGUMENT, message=call.fault))
                 elif self.agent.endings.is_ending(call.tool):
@@ -108,14 +108,19 @@ class Turn:
                 await self._wait(waits, children)
             return await self._end(endings) if endings else None
         except WindDown:
-            for index, call in enumerate(self.reply.calls):
-                if index >= told:
-                    self._tell(call)
-                if index not in self._answers:
-                    self._refuse(index, call, Refused(code=Code.UNAVAILABLE, message="the run is stopping"))
+            self.break_off("the run is stopping")
             raise
 
+    def break_off(self, why: str) -> None:
+        """Answer every call that has no answer yet: it was cut short, or never begun."""
+        for index, call in enumerate(self.reply.calls):
+            if index >= self._told:
+                self._tell(call)
+            if index not in self._answers:
+                self._refuse(index, call, Refused(code=Code.UNAVAILABLE, message=why))
+
     def _tell(self, call: ToolCall) -> None:
+        self._told += 1
         self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=call.tool, args=call.args))
 
     def _answer(self, index: int, result: ToolResult) -> None:
@@ -236,5 +241,5 @@ class Turn:
         if blocked is not None:
             self._refuse(index, call, Refused(code=Code.REFUSED, message=gate_blocked(blocked)))
             return None
-        self._grant(index, call, "the session ends")
-        return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+        self._grant(index, call, self.agent.floor.on_finish)
+        return self.agent.gate.stands(ending, summary)

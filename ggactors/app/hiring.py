@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from ggactors.app.hooking import Hooking
     from ggactors.app.launch import Launch
     from ggactors.ports import Hooks, Repository, ServedToolbox, Workbench
+    from ggactors.app.talking import Talk
     from ggactors.programs.pool import Programs
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
@@ -66,7 +67,7 @@ class Delegate:
 
     agent: str
     desk: Desk
-    say: Callable[[str, str, str], bool]
+    talk: Talk
 
     def spawn(self, agent: str, prompt: str) -> str | Refused:
         """Start a subagent and give its id."""
@@ -77,7 +78,7 @@ class Delegate:
         refused = self.desk.family.addressee(self.agent, agent)
         if refused is not None:
             return refused
-        if not self.say(agent, text, self.agent):
+        if self.talk.send(agent, text, self.agent) is None:
             return Refused(code=Code.CONFLICT, message=f"{agent} has ended and reads nothing any more")
         return None
 
@@ -93,8 +94,7 @@ class Hiring:
     tree: FairLock
     presence: Presence | None
     reconcile: Callable[[str, str], Awaitable[None]]
-    say: Callable[[str, str, str], bool]
-    """Hands a text to a living agent: its id, the text, who sends it."""
+    talk: Talk
     hooking: Hooking
     mask: Mask
     programs: Programs | None = None
@@ -120,11 +120,12 @@ class Hiring:
         hooks = self.hooking.of_agent(order, profile, env)
         kits = self._kits(profile)
         toolbox = build_toolbox(
+        floor = self.talk.floor_of(order)
             profile,
             agent=order.id,
             workbench=bench,
             ask_board=None if self.desk.board is None else self.desk.board.ask,
-            delegation=Delegate(order.id, self.desk, self.say) if "subagents" in profile.capabilities else None,
+            delegation=Delegate(order.id, self.desk, self.talk) if "subagents" in profile.capabilities else None,
             crew=self.launch.crew,
             kits=kits,
             extra=self.launch.tools,
@@ -165,6 +166,8 @@ class Hiring:
         language = None if profile.code is None else profile.code.language
         kits += [SkillKit(skills=self._skills(profile), language=language)] if profile.skills is not None else []
         if profile.memories is not None:
+            floor=floor,
+            interactive=floor.person,
             shelf = self._shelf(profile)
             kits.append(MemoryKit(shelf=shelf, grant=profile.memories, mask=self.mask, language=language))
         return kits

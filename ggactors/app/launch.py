@@ -61,7 +61,7 @@ async def open_run(
     crew: Crew | Reading | str | Path,
     *,
     workspace: str | Path = ".",
-    task: str,
+    task: str = "",
     run_id: str | None = None,
     home: str | Path | None = None,
     checkout: str | None = None,
@@ -82,6 +82,9 @@ async def open_run(
 
     Raises LaunchRefused with every problem. Leaving the block before the run ended stops it at once, resumable.
     """
+    interactive: bool = False,
+    confirm: bool = False,
+    prompts: Sequence[str] = (),
     home_path = _home(home)
     launch = _checked(
         crew,
@@ -91,6 +94,9 @@ async def open_run(
         checkout=checkout,
         land=land,
         models=models or {},
+    ``interactive`` puts a person at the root's prompt (G7): ``task`` may then be empty, and whoever holds the run speaks through
+    ``Run.send``; ``confirm`` says that they need not be asked. ``prompts`` are tasks that queue behind ``task``.
+
         include_dirty=include_dirty,
         large_baseline=large_baseline,
         tools=tuple(tools),
@@ -106,6 +112,9 @@ async def open_run(
 def _silent(_: str) -> None:
     return None
 
+        interactive=interactive,
+        confirm=confirm,
+        prompts=tuple(prompts),
 
 def _home(home: str | Path | None) -> Path:
     from ggactors.store.folder import state_home
@@ -147,9 +156,12 @@ def _checked(
     read, resolution, pinned, skills = _read(crew, problems)
     if checkout not in (None, "private", "inPlace"):
         problems.append(Problem(path="checkout", what=f"{checkout!r} is no checkout", remedy="use private or inPlace"))
+    interactive: bool,
+    confirm: bool,
+    prompts: tuple[str, ...],
     if land not in (None, "end", "each", "never"):
         problems.append(Problem(path="land", what=f"{land!r} is no landing", remedy="use end, each or never"))
-    if not task.strip():
+    if not (task.strip() or interactive):
         problems.append(Problem(path="task", what="the task is empty", remedy="say what is to be done"))
     sources: dict[str, ModelSource] = dict(models)
     stuck, unreadable = read_environment(os.environ)
@@ -171,7 +183,7 @@ def _checked(
     return Launch(
         crew=read,
         workspace=workspace.resolve(),
-        task=task,
+        task=task if task.strip() else "",
         sources=sources,
         include_dirty=include_dirty,
         large_baseline=large_baseline,
@@ -183,11 +195,14 @@ def _checked(
 
 
 def _read(
-    crew: Crew | Reading | str | Path, problems: list[Problem]
-) -> tuple[Crew | None, Resolution, Pinned, LoadedSkills]:
-    """Read the crew as far as it goes, with every model, script file and skill it names, adding what stands in the way."""
+    crew: Crew | Reading | str | Path, workspace: Path, problems: list[Problem]
+) -> tuple[Crew | None, Resolution, Pinned, LoadedSkills, LoadedMcp]:
+    """Read the crew as far as it goes, with every model, script file, skill and MCP config it names, adding what stands in the way."""
     from ggactors.crew import Reading, read_crew
     from ggactors.crew.skills import load_skills
+        interactive=interactive,
+        confirm=confirm,
+        prompts=tuple(prompt for prompt in prompts if prompt.strip()),
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import resolve_all
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, cast
 
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
+from ggactors.actors.mail import Posted  # noqa: TC001 - attrs reads it
+from ggactors.protocol.agent import OPERATOR
 from ggactors.protocol.events import SessionEnded
-from ggactors.protocol.values import Status
+from ggactors.protocol.values import MessageState, Status
 from ggactors.telemetry.jsonl import read_events
 
 if TYPE_CHECKING:
@@ -35,10 +37,34 @@ class _Ready:
 
 @frozen(kw_only=True)
 class Receipt(_Ready):
-    """What became of a text that was sent: ``accepted`` means the agent lives and reads it at its next turn."""
+    """What became of what was asked for: ``accepted`` means that the agent lives and heard it.
+
+    For a text that was sent, ``state`` says at any time what became of it, and ``id`` is what its ``message`` events call it.
+    """
 
     agent: str
     accepted: bool
+    _posted: Posted | None = field(default=None, eq=False, repr=False)
+
+    @property
+    def id(self) -> str | None:
+        """Return the id of the text, None for what was no text or was not accepted."""
+        return None if self._posted is None else self._posted.id
+
+    @property
+    def state(self) -> MessageState | None:
+        """Return what became of the text so far: ``queued``, ``delivered`` to the model, ``withdrawn``, or ``unread`` (H46)."""
+        return None if self._posted is None else self._posted.state
+
+
+@frozen(kw_only=True)
+class Waiting:
+    """A text that no turn has shown to its agent's model yet. ``queued``: it waits until the work under way is done."""
+
+    id: str
+    text: str
+    sender: str
+    queued: bool
 
 
 @frozen(kw_only=True)
@@ -131,12 +157,47 @@ class Run:
             raise RuntimeError("the run ended without an account")
         return outcome
 
-    def send(self, agent_id: str, text: str, *, sender: str = "operator") -> Receipt:
-        """Hand a text to a living agent, which reads it at its next turn. Raises TypeError for what is no text."""
+    def send(self, agent_id: str, text: str, *, sender: str = OPERATOR, queue: bool = False) -> Receipt:
+        """Hand a text to a living agent, which reads it at its next turn, with all others that wait (H46).
+
+        Where the person has the floor this gives it back to the agent. ``queue`` makes the text a task of its own, which an
+        interactive agent takes up once the work under way and what was queued before are done (G4). Raises TypeError for what
+        is no text.
+        """
         for name, given in (("agent_id", agent_id), ("text", text), ("sender", sender)):
             if not isinstance(given, str):
                 raise TypeError(f"send: {name} must be a str, not {type(given).__name__}")
-        return Receipt(agent=agent_id, accepted=self._staff.say(agent_id, text, sender))
+        posted = self._staff.talk.send(agent_id, text, sender, queued=queue)
+        return Receipt(agent=agent_id, accepted=posted is not None, posted=posted)
+
+    def pending(self, agent_id: str = "root") -> tuple[Waiting, ...]:
+        """List the texts that an agent's model has not been shown yet, in the order they were sent."""
+        waiting = self._staff.talk.mail.pending(agent_id)
+        return tuple(Waiting(id=one.id, text=one.text, sender=one.sender, queued=one.queued) for one in waiting)
+
+    def withdraw(self, message_id: str) -> bool:
+        """Take a text back that was not shown to a model yet. False when it is too late, or there is none."""
+        return self._staff.talk.mail.withdraw(message_id)
+
+    def interrupt(self, agent_id: str = "root") -> Receipt:
+        """Cut the turn that an interactive agent is in, and nothing else (H45): its model's call, its tools, its waits.
+
+        Its calls are answered as interrupted, its person gets the floor, and texts that wait are kept until they say something
+        more, or ``go_on``. Not accepted when the person has the floor already.
+        """
+        return Receipt(agent=agent_id, accepted=self._staff.talk.interrupt(agent_id))
+
+    def go_on(self, agent_id: str = "root") -> Receipt:
+        """Give the floor back to an agent with the texts that wait. Not accepted when none waits."""
+        return Receipt(agent=agent_id, accepted=self._staff.talk.go_on(agent_id))
+
+    def close(self, agent_id: str = "root") -> Receipt:
+        """Leave an interactive session: it ends as its last task did, once what is under way and queued is done (G7)."""
+        return Receipt(agent=agent_id, accepted=self._staff.talk.leave(agent_id))
+
+    async def persons_turn(self, agent_id: str = "root") -> bool:
+        """Wait until the person has an agent's floor. False when its session is over. Cancelled: nothing changes."""
+        return await self._staff.talk.persons_turn(agent_id)
 
     def cancel(self) -> Receipt:
         """Ask the run to stop at its agents' next turn boundaries. It stays resumable."""

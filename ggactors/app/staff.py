@@ -29,8 +29,9 @@ from ggactors.actors.teardown import Teardown
 from ggactors.app.account import account_of, board_of, give_account, land
 from ggactors.app.hiring import Assigned, Hiring
 from ggactors.app.hooking import SESSION, Hooking
+from ggactors.app.talking import Talk
 from ggactors.ports import JournalBroken
-from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Say, Stop, Wake
+from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Stop, Wake
 from ggactors.protocol.board import (
     BoardAnswer,
     BoardLetter,
@@ -99,6 +100,7 @@ class Staff:
     pool: SlotPool = field(init=False)
     family: Family = field(init=False)
     spending: SpendGate = field(init=False)
+    talk: Talk = field(init=False)
     _living: set[str] = field(factory=set)
     _issues: dict[str, str] = field(factory=dict)
     _nudged: list[Ref[Nudge, None] | Ref[RunLetter, None] | Ref[MergerLetter, None]] = field(factory=list)
@@ -120,6 +122,8 @@ class Staff:
     def __attrs_post_init__(self) -> None:
         """Make the pool and the purse."""
         limits = self.launch.crew.limits
+        lives = self._living.__contains__
+        self.talk = Talk(launch=self.launch, emit=self.place.emit, tell=self._tell, lives=lives)
         self.pool = SlotPool(limits.max_parallel)
         self.family = Family(
             crew=self.launch.crew, spawn=self._spawn_subagent, wake=self._wake, release=self.switch.release
@@ -211,6 +215,7 @@ class Staff:
             gone=self._gone,
             board=self._board,
             pack=AGENT_FACTS.pack,
+            mail=self.talk.mail,
             stop_run=self.stop,
         )
         hooking = Hooking(launch=self.launch, folder=self.folder, emit=emit, mask=mask)
@@ -222,7 +227,7 @@ class Staff:
             tree=self.tree,
             presence=presence,
             reconcile=_no_worktree if teardown is None else teardown.failed,
-            say=self.say,
+            talk=self.talk,
             hooking=hooking,
             mask=mask,
             programs=self.place.programs,
@@ -314,8 +319,12 @@ class Staff:
 
     def say(self, agent: str, text: str, sender: str) -> bool:
         """Hand a text to a living agent for its next turn. Tell whether it lives."""
+    def _tell(self, agent: str, letter: AgentLetter) -> bool:
+        """Put a letter into a living agent's box. Tell whether it lives."""
         ref = self.agents.get(agent)
-        return agent in self._living and ref is not None and ref.tell(Say(text=text, sender=sender))
+        return agent in self._living and ref is not None and ref.tell(letter)
+
+        return self.talk.send(agent, text, sender) is not None
 
     # ------------------------------------------------------------ stopping
 

@@ -73,9 +73,23 @@ class Say:
 
     text: str
     sender: str = OPERATOR
+    id: str = ""
+    """Under which what became of it is told; empty for one that nobody follows."""
+    queued: bool = False
+    """It waits until the work under way is done, in an interactive session (G4)."""
 
 
-AgentLetter = Wake | Stop | Say
+@frozen(kw_only=True)
+class GoOn:
+    """The person has the floor and lets the agent go on with the texts that wait."""
+
+
+@frozen(kw_only=True)
+class Leave:
+    """The person leaves: the session ends once the floor is theirs and nothing is queued."""
+
+
+AgentLetter = Wake | Stop | Say | GoOn | Leave
 
 
 # ---------------------------------------------------------------- facts (journaled)

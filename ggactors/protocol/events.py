@@ -104,7 +104,7 @@ class CodeExecution(Header):
     """A submitted program ended (X1). ``finished``: its ending stands; ``revoked``: its failure took the ending back (E8).
 
     ``superseded`` counts the endings it declared before the last; ``logs`` are the last lines it printed; ``duration_ms`` is
-    its own running time.
+    its own running time. ``calls`` counts the calls it made, ``untold`` those of them that the stream was not told of.
     """
 
     type: ClassVar[str] = "code_execution"
@@ -116,6 +116,8 @@ class CodeExecution(Header):
     superseded: int
     logs: tuple[str, ...]
     duration_ms: int
+    calls: int = 0
+    untold: int = 0
 
 
 @frozen(kw_only=True)
@@ -277,6 +279,32 @@ class Compacted(Header):
 
 
 @frozen(kw_only=True)
+class Message(Header):
+    """A text on its way to an agent (``agent``): ``queued``, then ``delivered``, ``withdrawn`` or ``unread`` (H46)."""
+
+    type: ClassVar[str] = "message"
+
+    message: str
+    state: str
+    sender: str
+    queued: bool
+    text: str
+
+
+@frozen(kw_only=True)
+class TaskEnded(Header):
+    """One task of a session of several came to its end; the session goes on with ``queued`` more, or with its person (G4, G7)."""
+
+    type: ClassVar[str] = "task_ended"
+
+    task: int
+    status: str
+    summary: str
+    verified: bool | None = None
+    queued: int
+
+
+@frozen(kw_only=True)
 class Log(Header):
     """A line for the operator."""
 
@@ -336,6 +364,8 @@ Event = (
     | RetryWait
     | Stuck
     | Compacted
+    | Message
+    | TaskEnded
     | Log
     | SessionSummary
     | SessionEnded

@@ -96,11 +96,14 @@ class HookOutcome:
 
     ``blocked`` is the reason of the first that blocked; ``messages`` are for the model, also when a later hook blocked;
     ``failed`` says why the session cannot go on: a starting hook that could not be run (C4).
+    ``verified`` is None unless a check of completion is bound; False when it was given up on, and ``unverified`` says so (G5).
     """
 
     blocked: str | None = None
     messages: tuple[str, ...] = ()
     failed: str | None = None
+    verified: bool | None = None
+    unverified: str | None = None
 
 
 # ---------------------------------------------------------------- findings: what one hook answered, before its event is asked

@@ -25,6 +25,7 @@ class AgentGone:
     turns: int
     errors: int
     limit: dict[str, Any] | None = None
+    verified: bool | None = None
 
 
 @frozen(kw_only=True)

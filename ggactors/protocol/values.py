@@ -83,6 +83,15 @@ class Scope(StrEnum):
     REVIEWER = "reviewer"
 
 
+class MessageState(StrEnum):
+    """What became of a text that was sent to an agent; all but ``QUEUED`` are final (H46)."""
+
+    QUEUED = "queued"
+    DELIVERED = "delivered"
+    WITHDRAWN = "withdrawn"
+    UNREAD = "unread"
+
+
 class TurnResult(StrEnum):
     """The one judgement of a turn (C1)."""
 

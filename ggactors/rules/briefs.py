@@ -300,6 +300,19 @@ def no_call_feedback(role: Role) -> str:
     )
 
 
+def nudge_to_finish(role: Role) -> str:
+    """Nudge an agent whose person confirms everything beforehand and need not be asked (G4)."""
+    return (
+        "Your reply called no tool. You need no confirmation for anything: if work is left, go on by calling tools; if the task is "
+        f"done, call {_ENDINGS[role]}; if you need an answer of the operator, ask it again in one sentence."
+    )
+
+
+def interrupted_note() -> str:
+    """Tell a model that its person cut its turn short (H45)."""
+    return "The operator interrupted you there. Calls answered as interrupted may have been carried out in part: look before you go on."
+
+
 def gate_blocked(reason: str) -> str:
     """Hand the reason of a held-back ending to the model (G1)."""
     return f"Your ending was held back and your session goes on: {reason}\nMend this, then call your ending again."

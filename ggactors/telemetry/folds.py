@@ -154,6 +154,8 @@ class RunView:
                 self._agent(event).doing = None
             case events.AssistantMessage() | events.Hook() | events.Stuck() | events.Compacted():
                 pass
+            case events.Message() | events.TaskEnded():
+                pass
             case events.RetryWait():
                 why = f"answered {event.status}" if event.status is not None else "could not be reached"
                 self._agent(event).doing = f"waits {event.wait_secs:g} s: {event.model} {why}"

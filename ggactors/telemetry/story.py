@@ -69,6 +69,10 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
         case events.TurnOutcome():
             failed = event.outcome in ("error", "fatal")
             return f"{who}: turn {event.turns} was an error ({one_line(event.error_type or '')})" if failed else None
+        case events.Message():
+            return None if event.state != "unread" else f"{who}: a message from {one_line(event.sender)} was not read"
+        case events.TaskEnded():
+            return f"{who}: task {event.task} {_task_end(event)}: {one_line(event.summary)}"
         case events.SessionEnded():
             return f"run {one_line(event.run)} ended: {one_line(event.status)}"
         case events.CodeExecution():
@@ -79,6 +83,10 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
             return None
         case _:
             assert_never(event)
+
+
+def _task_end(event: events.TaskEnded) -> str:
+    return "closed unverified" if event.verified is False else f"ended: {one_line(event.status)}"
 
 
 def _executed(event: events.CodeExecution, who: str) -> str | None:
@@ -184,6 +192,12 @@ def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case
             return wrapped(stuck_text(event), look, indent=2)
         case events.Compacted():
             return [f"  {compacted_text(event)}"]
+        case events.Message():
+            head = f"{one_line(event.sender)}, {one_line(event.state)}:"
+            return [look.paint(head, "bold"), *wrapped(event.text, look, indent=2)] if event.state != "queued" else []
+        case events.TaskEnded():
+            head = f"  task {event.task} {_task_end(event)}"
+            return [look.paint(head, "dim"), *wrapped(event.summary, look, indent=2)]
         case events.Hook():
             said = f"{event.event}: {event.name} {event.outcome}{f': {event.reason}' if event.reason else ''}"
             return wrapped(_shortened(said), look, indent=2)
