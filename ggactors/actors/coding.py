@@ -23,14 +23,15 @@ from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, no
 from ggactors.rules.endings import summary_of
 from ggactors.rules.programs import error_type_of
 from ggactors.rules.stuck import Action, Outcome
+from ggactors.rules.telling import Allowance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ggactors.actors.agent import AgentActor
     from ggactors.actors.desk import Desk
-    from ggactors.ports import Operations, ProgramRunner, Views
     from ggactors.actors.stations import SessionEnd
+    from ggactors.ports import Operations, ProgramRunner, Views
     from ggactors.protocol.agent import Ending
     from ggactors.protocol.model import ModelReply, ToolSpec
     from ggactors.protocol.program import Language, ProgramAnswer, ProgramResult
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 NO_PROGRAM = "missing_completion_no_program"
 _WAIT = "board.wait_for_issue"
 _WAIT_CHILDREN = "delegation.wait_for_subagents"
-
 MOST_LETTERS = 2000
 """Calls of one program that other agents or the journal hear of: the board's, and those to other agents."""
 MOST_USES = 50
@@ -47,6 +47,7 @@ MOST_NOTES = 20
 """Different notes of hooks on one program's calls that its model reads."""
 MOST_GUIDES = 10
 """Guides a turn's programs bring into the conversation; the others come when their directory is worked in again."""
+
 
 class SandboxFault(Exception):  # noqa: N818
     """The sandbox itself failed under a program: a defect of the runtime, never the model's doing (X5)."""
@@ -97,6 +98,8 @@ class CodeTurn:
     _children: dict[str, None] = field(factory=dict)
     _waiting: Waiting = field(init=False)
     _calls: int = 0
+    _letters: int = 0
+    _told: Allowance = field(factory=Allowance)
     _endings_off: bool = False
     """Whether what runs has no ending group (E6)."""
     _programs: tuple[str, ...] = ()
@@ -109,13 +112,13 @@ class CodeTurn:
         if self.reply.text:
             self.desk.emit(AssistantMessage(agent=self.agent.id, text=self.reply.text))
 
-    @property
-    def results(self) -> tuple[ToolResult, ...]:
-        """Return the acknowledgements of the reply's calls, in their order."""
     def break_off(self, why: str) -> None:
         """Say that the programs were cut short; their calls are acknowledged already."""
         self._notice(f"What you submitted was cut short: {why}.")
 
+    @property
+    def results(self) -> tuple[ToolResult, ...]:
+        """Return the acknowledgements of the reply's calls, in their order."""
         return tuple(self._answers)
 
     def take_texts(self) -> tuple[str, ...]:
@@ -201,7 +204,19 @@ class CodeTurn:
         if held is not None:
             self._notice(gate_blocked(held))
             return None
-        return SessionEnd(status=Status.COMPLETED, summary=summary, ending=ending)
+        return self.agent.gate.stands(ending, summary)
+
+    async def _play(self, program: str) -> tuple[ProgramResult, Allowance]:
+        """Run a program, with an account of its own of what is told of its calls, and take what hooks had to say to them."""
+        told = self._told = Allowance()
+        self._letters = 0
+        result = await self.coding.runner.run(program, self._serve)
+        notes = tuple(dict.fromkeys(self.coding.operations.take_notes()))
+        for note in notes[:MOST_NOTES]:
+            self._notice(note)
+        if len(notes) > MOST_NOTES:
+            self._notice(f"Hooks had {len(notes) - MOST_NOTES} more things to say to the calls of this program.")
+        return result, told
 
     async def _run_used(self) -> None:
         """Run the code of what the program used, without an ending group; its failure is one sentence and no error turn (E6).
@@ -222,6 +237,9 @@ class CodeTurn:
                 raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
             if result.logs:
                 self.desk.emit(Log(agent=self.agent.id, level="info", message=used_logged(name, result.logs)))
+            if told.untold:
+                what = f"{name} made {told.calls} calls on use, of which {told.untold} are not told"
+                self.desk.emit(Log(agent=self.agent.id, level="info", message=what))
             if result.kind is not ProgramKind.OK:
                 self._notice(used_failed(name, result.error))
 
@@ -232,14 +250,11 @@ class CodeTurn:
         if self.error_type is None:
             self.error_type = error_type_of(result)
 
-    def _tell(self, result: ProgramResult, *, finished: bool, revoked: bool) -> None:
+    def _tell(self, result: ProgramResult, told: Allowance, *, finished: bool, revoked: bool) -> None:
         dropped = (f"[{result.logs_dropped} lines before these are not kept]",) if result.logs_dropped else ()
         self.desk.emit(
             CodeExecution(
                 agent=self.agent.id,
-            if told.untold:
-                what = f"{name} made {told.calls} calls on use, of which {told.untold} are not told"
-                self.desk.emit(Log(agent=self.agent.id, level="info", message=what))
                 ok=result.kind is ProgramKind.OK,
                 error=result.error or None,
                 finished=finished,
@@ -247,6 +262,8 @@ class CodeTurn:
                 superseded=self._superseded,
                 logs=(*dropped, *result.logs),
                 duration_ms=round(result.duration_ms),
+                calls=told.calls,
+                untold=told.untold,
             )
         )
 
@@ -265,8 +282,6 @@ class CodeTurn:
         match answer:
             case Refused(code=refused, message=output):
                 code = refused
-                calls=told.calls,
-                untold=told.untold,
             case Returned(value=value):
                 output = value if isinstance(value, str) else json.dumps(value)
             case _ as never:
@@ -284,9 +299,17 @@ class CodeTurn:
             return self._declare(ToolCall(id=call.id, tool=function, args=call.args))
         if module in ("views", "docs"):
             return await self.coding.views.serve(operation, call.args, self._operate)
+        if module in ("board", "delegation") and operation != "board.read_board":
+            self._letters += 1
+            if self._letters > MOST_LETTERS:
+                what = f"a program may make {MOST_LETTERS} calls of `board` and `delegation`; go on in your next one"
+                return Refused(code=Code.LIMIT_EXCEEDED, message=what)
         if operation in (_WAIT, _WAIT_CHILDREN) and operation in self.coding.granted:
             return await self._register(operation, call.args)
         return await self._operate(operation, call.args)
+
+    def _declare_nothing(self) -> None:
+        self._declared, self._superseded = None, 0
 
     def _declare(self, call: ToolCall) -> ProgramAnswer:
         """Set the flag of an ending; its role is checked first, its shape second (E4, E8)."""
@@ -300,18 +323,10 @@ class CodeTurn:
 
     async def _operate(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
         """Serve an operation of the agent's capabilities, sharing the tree with merges while it runs (M6)."""
-        if module in ("board", "delegation") and operation != "board.read_board":
-            self._letters += 1
-            if self._letters > MOST_LETTERS:
-                what = f"a program may make {MOST_LETTERS} calls of `board` and `delegation`; go on in your next one"
-                return Refused(code=Code.LIMIT_EXCEEDED, message=what)
         agent, operations = self.agent, self.coding.operations
         tool = "shell" if operation == "shell.run" else operation.partition(".")[2]
         tree = agent.station.tree
         if tree is None or not operations.touches_tree(operation):
-    def _declare_nothing(self) -> None:
-        self._declared, self._superseded = None, 0
-
             answer = await operations.serve(operation, args)
         else:
             await agent.take_tree()

@@ -158,6 +158,7 @@ class LimitExceeded(Header):
     observed: float
     turns: int
     window: int | None = None
+    scope: str | None = None
 
 
 @frozen(kw_only=True)

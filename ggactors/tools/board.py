@@ -51,8 +51,9 @@ WAIT_FOR_ISSUE = Operation(
         "calls of the same reply run first; several waits in one reply end together."
     ),
     program_doc=(
-        "Wait until an issue is done or failed. The program runs on; once it has ended you are suspended, which costs nothing, "
-        "and a notice in your next turn tells you how each issue you wait for came out."
+        "Wait until an issue is done or failed. An issue that is so already is answered at once by its state. Else the state "
+        "is `waiting` and the program runs on; once it has ended you are suspended, which costs nothing, and a notice in your next "
+        "turn tells you how the issue came out."
     ),
     params=(Param(name="issue_id", doc="The issue to wait for."),),
     result=WAITING,

@@ -30,7 +30,7 @@ PROMISED = {
     "assistant_message": "text",
     "tool_call": "callId tool args",
     "tool_result": "callId ok code output",
-    "code_execution": "ok error finished revoked superseded logs durationMs",
+    "code_execution": "ok error finished revoked superseded logs durationMs calls untold",
     "turn_outcome": "outcome errorType consecutiveErrors turns",
     "usage": "profile model input cachedInput output reasoning cost",
     "limit_exceeded": "limit threshold observed turns window",
