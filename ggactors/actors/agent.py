@@ -17,20 +17,17 @@ from ggactors.actors.coding import CodeTurn
 from ggactors.actors.conversation import Conversation
 from ggactors.actors.floor import Floor, Interrupted
 from ggactors.actors.gates import Gate, NoHooks
+from ggactors.actors.showing import Showing
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
 from ggactors.actors.turn import Turn
 from ggactors.actors.watching import Watch
 from ggactors.ports import JournalBroken
-from ggactors.protocol.agent import OPERATOR, AgentEnded, AgentSpawned, GoOn, Leave, Say, Stop, Wake
+from ggactors.protocol.agent import OPERATOR, GoOn, Leave, Say, Stop, Wake
 from ggactors.protocol.board import DropWaits
-from ggactors.protocol.events import AgentSpawned as AgentSpawnedEvent
-from ggactors.protocol.events import AgentState as AgentStateEvent
-from ggactors.protocol.events import LimitExceeded, Log, TurnOutcome
+from ggactors.protocol.events import LimitExceeded, TurnOutcome
 from ggactors.protocol.model import ModelReply, ModelTraits
-from ggactors.protocol.run import AgentGone
 from ggactors.protocol.values import AgentState, Status, TurnResult
-from ggactors.rules.briefs import unread_note
 from ggactors.rules.ceilings import Breach, Tally, judge_after, judge_before
 from ggactors.rules.verdict import is_run_wide
 from ggactors.runtime.mailbox import ActorGone
@@ -99,8 +96,7 @@ class AgentActor:
     """Whether the board still holds waits of this agent that were not read."""
     _inbox: Inbox[AgentLetter, None] | None = None
     _last_result: TurnResult = TurnResult.PROGRESSED
-    _shown: bool = False
-    """Whether the stream shows it as living."""
+    showing: Showing = field(init=False)
     gate: Gate = field(init=False)
     _watch: Watch = field(init=False)
     _talk: Conversation = field(init=False)
@@ -111,11 +107,10 @@ class AgentActor:
         self._talk = Conversation(
             agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack, run=self.desk.run
         )
+        self.showing = Showing(agent=self)
         self.gate = Gate(agent=self, tell=self._talk.user)
         self.floor.attach(self, self._talk)
-        self._watch = Watch(
-            agent=self.id, detection=self.profile.stuck, emit=self.desk.emit, tell=self._talk.user
-        )
+        self._watch = Watch(agent=self.id, detection=self.profile.stuck, emit=self.desk.emit, tell=self._talk.user)
         self._asking = Asking(
             agent=self.order.id, profile=self.profile.id, model=self.model, desk=self.desk, breach=self._breach
         )
@@ -136,7 +131,8 @@ class AgentActor:
         """Live the session and carry its work away. The journal or the board dying ends it without an account of its own."""
         self._inbox = inbox
         try:
-            self._announce()
+            offered = tuple(spec.name for spec in self._offered())
+            self.showing.announce(offered, () if self.coding is None else self.coding.granted)
             end = await self._session()
             await self._leave(end)
         except (JournalBroken, ActorGone) as error:
@@ -150,7 +146,7 @@ class AgentActor:
             await self._close_tools()  # noqa: ASYNC102 - shielded in there, for a bounded time
             if isinstance(error, Exception):
                 # A defect: the stream must not show it running once its slot is somebody else's.
-                self._say_ended(
+                self.showing.ended(
                     SessionEnd(status=Status.INTERNAL_ERROR, summary=f"it broke down: {type(error).__name__}")
                 )
             raise
@@ -163,28 +159,6 @@ class AgentActor:
         with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_SECS):
             await self.toolbox.close()
 
-    def _announce(self) -> None:
-        order = self.order
-        self.desk.journal.append("agents", [self.desk.pack(AgentSpawned(order=order))])
-        self.desk.emit(
-            AgentSpawnedEvent(
-                agent=self.id,
-                profile=self.profile.id,
-                profile_name=self.profile.name,
-                role=order.role,
-                kind=order.kind,
-                parent=order.parent,
-                issue=order.issue,
-                workdir=order.workdir,
-                branch=order.branch,
-                brief=order.brief,
-                tools=tuple(spec.name for spec in self._offered()),
-                operations=() if self.coding is None else self.coding.granted,
-            )
-        )
-        self._shown = True
-        self.show(AgentState.QUEUED)
-
     async def _session(self) -> SessionEnd:
         self._talk.system(self.system)
         if self.order.brief:
@@ -193,7 +167,7 @@ class AgentActor:
             if not self.seat.holds:
                 with self.desk.switch.interruptible(self.id):
                     await self.seat.take(begun=self.begun)
-            self.show(AgentState.RUNNING)
+            self.showing.state(AgentState.RUNNING)
             end = await self.gate.open() or await self.floor.begin()
             while end is None:
                 end = self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
@@ -227,42 +201,14 @@ class AgentActor:
             await self.desk.board.ask(DropWaits(by=self.id))
             self.waits_open = False
 
-    def _tell_unread(self) -> None:
-        """Say which messages it ends without reading: none that was taken is dropped in silence."""
-        self.read_letters()
-        for said in (*self._talk.waiting, *self.floor.prompts):
-            if self.desk.mail.unread(said):
-                note = unread_note(self.id, said.text, said.sender)
-                self.desk.emit(Log(agent=self.id, level="warning", message=note))
-        self._talk.waiting.clear()
-
-    def _say_ended(self, end: SessionEnd) -> None:
-        if self._shown:
-            self._shown = False
-            self.show(AgentState.ENDED, status=end.status, summary=end.summary, verified=end.verified)
-
     def _gone(self, end: SessionEnd) -> None:
-        ended = AgentEnded(agent=self.id, status=end.status, summary=end.summary, turns=self.tally.turns)
-        try:
-            self.desk.journal.append("agents", [self.desk.pack(ended)])
-        except JournalBroken as error:
-            # The run ends of it, and this agent has ended all the same: whoever waits for that must hear of it.
-            self.desk.stop_run(Status.INTERNAL_ERROR, str(error))
-        self._tell_unread()
-        self._say_ended(end)
+        self.showing.record(end)
+        self.read_letters()
+        self.showing.unread((*self._talk.waiting, *self.floor.prompts))
+        self._talk.waiting.clear()
+        self.showing.ended(end)
         self.seat.give_back()
-        self.desk.gone(
-            AgentGone(
-                agent=self.id,
-                kind=self.order.kind,
-                status=end.status,
-                summary=end.summary,
-                turns=self.tally.turns,
-                errors=self.tally.errors,
-                verified=end.verified,
-                limit=None if self.limit is None else self.limit.as_dict(self.id),
-            )
-        )
+        self.showing.gone(end)
 
     # ------------------------------------------------------------ turn boundaries
 
@@ -401,17 +347,17 @@ class AgentActor:
         with self.desk.switch.interruptible(self.id):
             await wait()
             await self.seat.take(begun=True)
-        self.show(AgentState.RUNNING)
+        self.showing.state(AgentState.RUNNING)
 
     def rest(self, waiting_on: str) -> None:
         """Give the slot back, if it is held, and say what is waited for in any case."""
-        self.show(AgentState.WAITING, waiting_on=waiting_on)
+        self.showing.state(AgentState.WAITING, waiting_on=waiting_on)
         self.seat.give_back()
 
     def _give_up_slot(self, waiting_on: str) -> None:
         """Say what is waited for before somebody else is given the slot, so that the stream never shows one too many running."""
         if self.seat.holds:
-            self.show(AgentState.WAITING, waiting_on=waiting_on)
+            self.showing.state(AgentState.WAITING, waiting_on=waiting_on)
         self.seat.give_back()
 
     async def take_tree(self, *, force: bool = False) -> bool:
@@ -448,19 +394,3 @@ class AgentActor:
         """Wait for the next letter."""
         if self._inbox is not None:
             self.take_letter((await self._inbox.receive()).letter)
-
-    def show(
-        self,
-        state: AgentState,
-        *,
-        waiting_on: str | None = None,
-        status: Status | None = None,
-        summary: str | None = None,
-        verified: bool | None = None,
-    ) -> None:
-        """Show the stream where it stands."""
-        self.desk.emit(
-            AgentStateEvent(
-                agent=self.id, state=state, waiting_on=waiting_on, status=status, summary=summary, verified=verified
-            )
-        )

@@ -257,7 +257,7 @@ class Floor:
                 held = not await self._slot()
                 if not held:
                     break
-        agent.show(AgentState.RUNNING)
+        agent.showing.state(AgentState.RUNNING)
         return None
 
     async def _spoken(self, *, held: bool) -> bool:
