@@ -20,6 +20,7 @@ from ggactors.tools.delegation import operations_of as delegation_operations
 from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
 from ggactors.tools.memories import OPERATIONS as MEMORY_OPERATIONS
+from ggactors.tools.own import own_operations
 from ggactors.tools.render import MOST, bound, json_text, workbench_text
 from ggactors.tools.results import snake, workbench_value
 from ggactors.tools.skills import OPERATIONS as SKILL_OPERATIONS
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.program import ProgramAnswer
     from ggactors.protocol.workbench import WorkbenchAnswer
     from ggactors.tools.operation import Operation
+    from ggactors.tools.own import OwnOperation
 
 OF_KITS = (*TASK_OPERATIONS, *SKILL_OPERATIONS, *MEMORY_OPERATIONS)
 """The operations an agent's kits serve."""
@@ -44,7 +46,6 @@ BUILT_IN = frozenset(
 """The names of every tool of the contract, endings excepted."""
 TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 """What every provider takes as the name of a tool."""
-
 
 
 class Kit(Protocol):
@@ -112,8 +113,7 @@ def build_toolbox(
     served = {operation.id: kit for kit in kits for operation in kit.operations}
     operations += [operation for kit in kits for operation in kit.operations]
     offered = [one for one in operations if one.always or profile.grants(one.tool, one.id)]
-    allowed = profile.tools
-    own = [tool for tool in extra if allowed is None or tool.name in allowed]
+    own = [one for one in own_operations(extra) if profile.grants(one.tool.name, one.spec.id)]
     desk = BoardDesk(agent=agent, profile=profile.id, ask=ask_board) if ask_board is not None else None
     return AgentToolbox(
         operations=offered,
@@ -134,7 +134,7 @@ class AgentToolbox:
         self,
         *,
         operations: Sequence[Operation],
-        own: Sequence[OwnTool],
+        own: Sequence[OwnOperation],
         workbench: Workbench | None,
         desk: BoardDesk | None,
         delegation: Delegation | None = None,
@@ -145,8 +145,9 @@ class AgentToolbox:
         self._also_close = also_close
         self._operations = {operation.tool: operation for operation in operations}
         self._by_id = {operation.id: operation for operation in operations}
-        self.operations = tuple(operation.program_spec for operation in operations)
-        self._own = {tool.name: tool for tool in own}
+        self._own = {one.tool.name: one.tool for one in own}
+        self._own_by_id = {one.spec.id: one for one in own}
+        self.operations = (*(operation.program_spec for operation in operations), *(one.spec for one in own))
         self._workbench = workbench
         self._desk = desk
         self._delegation = delegation
@@ -154,17 +155,19 @@ class AgentToolbox:
         self._mask = mask
         self.specs: tuple[ToolSpec, ...] = (
             *(operation.spec for operation in operations),
-            *(ToolSpec(name=tool.name, description=tool.description, schema=dict(tool.schema)) for tool in own),
+            *(
+                ToolSpec(name=name, description=tool.description, schema=dict(tool.schema))
+                for name, tool in self._own.items()
+            ),
         )
 
     def touches_tree(self, tool: str) -> bool:
         """Tell whether a tool, or an operation by its id, reads or writes the agent's working tree (M6)."""
         operation = self._operations.get(tool) or self._by_id.get(tool)
-        return (
-            operation.touches_tree
-            if operation is not None
-            else bool(getattr(self._own.get(tool), "touches_tree", False))
-        )
+        if operation is not None:
+            return operation.touches_tree
+        own = self._own_by_id.get(tool)
+        return bool(getattr(self._own.get(tool) if own is None else own.tool, "touches_tree", False))
 
     async def call(self, call: ToolCall) -> ToolResult:
         """Carry out one call and answer it, also when it fails or is not offered. Cancelled: no process of it is left."""
@@ -182,6 +185,9 @@ class AgentToolbox:
     async def serve(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
         """Carry out one call of a program, by the operation's id and snake_case arguments. Cancelled: no process of it is left."""
         found = self._by_id.get(operation)
+        own = self._own_by_id.get(operation)
+        if own is not None:
+            return await self._serve_own(own, args)
         if found is None:
             return Refused(code=Code.UNAVAILABLE, message=f"you do not have {_quoted(operation)}.")
         checked = found.check(args, program=True)
@@ -248,6 +254,17 @@ class AgentToolbox:
             return answer if isinstance(answer, str | Refused | Pictured) else json_text(answer)
         except Exception as error:  # noqa: BLE001 - the embedding program's code: its fault is an answer, not our defect
             return Refused(code=Code.IO_ERROR, message=f"{tool.name}: {type(error).__name__}: {error}")
+
+    async def _serve_own(self, own: OwnOperation, args: Mapping[str, Any]) -> ProgramAnswer:
+        """Carry out a program's call of such a tool; what cannot be passed to a program is said in its text."""
+        answer = await self._call_own(own.tool, own.arguments(args))
+        match answer:
+            case Refused(code=code, message=message):
+                return Refused(code=code, message=self._mask.text(message))
+            case Pictured(text=text, images=images):
+                return Returned(value=self._mask.text(f"{text}\n[{len(images)} picture(s), which programs do not get]"))
+            case str(text):
+                return Returned(value=self._mask.text(text))
 
     def _not_offered(self, tool: str) -> Refused:
         names = ", ".join(f"`{spec.name}`" for spec in self.specs)
