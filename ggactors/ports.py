@@ -165,10 +165,17 @@ class ProgramRunner(Protocol):
 class OwnTool(Protocol):
     """A tool of the embedding program. It may also define ``touches_tree``, true when it works in the agent's tree (M6)."""
 
-    name: str
-    description: str
-    schema: Mapping[str, Any]
-    """JSON schema of the arguments; checking them is the tool's own business."""
+    @property
+    def name(self) -> str:
+        """The name a model calls."""
+
+    @property
+    def description(self) -> str:
+        """What the model is told of it."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """JSON schema of the arguments; checking them is the tool's own business."""
 
     async def call(self, args: dict[str, Any]) -> str | Refused | Pictured:
         """Carry out a call. An exception is shown to the model as a failed call and touches nothing else."""

@@ -15,6 +15,7 @@ from ggactors.actors.gates import NoHooks
 from ggactors.actors.reviewing import MergeStation, ReviewStation
 from ggactors.actors.stations import IssueStation, MainStation, PlainStation
 from ggactors.app.coding import hire
+from ggactors.app.servers import kit_for
 from ggactors.models.resolve import traits_of
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from ggactors.store.folder import RunFolder
     from ggactors.tools.mask import Mask
     from ggactors.tools.toolbox import Kit
+    from ggactors.tools.mcp import McpHouse
 
 
 Assigned = IssueAssigned | ReviewAssigned
@@ -99,6 +101,9 @@ class Hiring:
     mask: Mask
     programs: Programs | None = None
     """The sandbox, where a profile answers with programs."""
+    watchdog: Watchdog
+    mcp: McpHouse | None = None
+    """The MCP servers, where a profile has some."""
     opening: Hooks = field(factory=NoHooks)
     """The session's own hooks, for the root to open it with."""
 
@@ -122,16 +127,18 @@ class Hiring:
         toolbox = build_toolbox(
         floor = self.talk.floor_of(order)
             profile,
+        servers = kit_for(profile, self.mcp, env=env, folder=order.workdir)
             agent=order.id,
             workbench=bench,
             ask_board=None if self.desk.board is None else self.desk.board.ask,
             delegation=Delegate(order.id, self.desk, self.talk) if "subagents" in profile.capabilities else None,
             crew=self.launch.crew,
             kits=kits,
-            extra=self.launch.tools,
+            extra=self.launch.tools if servers is None else (*self.launch.tools, *servers.tools),
             mask=self.mask,
         )
         box = self.hooking.around(toolbox, hooks, bench, order.workdir)
+            also_close=None if servers is None else servers.close,
         hired = self._coder(profile, order, box, _on_use(kits))
         return AgentActor(
             order=order,

@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from ggactors.crew import Reading
     from ggactors.crew.skills import LoadedSkills
     from ggactors.hooks.pins import Pin, Pinned
+    from ggactors.crew.mcp import LoadedMcp
     from ggactors.models.resolve import ModelSource, Resolution
     from ggactors.ports import HookObject, Workbench
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.skills import Skill
     from ggactors.store.folder import RunFolder
+    from ggactors.protocol.mcp import McpServer
 
 
 @frozen(kw_only=True)
@@ -54,6 +56,19 @@ class Launch:
     """Skills as they were at launch, by the ``dir`` the crew writes."""
     bench: Callable[[AgentOrder], Workbench] | None = None
     """Gives an agent its workbench; None is a directory of this machine."""
+    mcp: Mapping[str | None, tuple[McpServer, ...]] = field(factory=dict)
+    """Servers as their configs were at launch, by the ``config`` the crew writes."""
+    secrets: Mapping[str, str] = field(factory=dict, repr=False)
+    """Values that are masked wherever text is stored, by a name for each (smaller decision 4)."""
+    resolved: tuple[ModelSource, ...] = ()
+    """Sources of the crew's own models, given up when the run is over."""
+    interactive: bool = False
+    """Whether a person is at the root's prompt (G7); ``confirm``: they said yes to everything beforehand."""
+    confirm: bool = False
+    prompts: tuple[str, ...] = ()
+    """Tasks that queue behind the first."""
+    verification: Verification | None = None
+    """The check of completion as it was at launch, for the hooks that name it (G5)."""
 
 
 @asynccontextmanager
@@ -153,7 +168,7 @@ def _checked(
     from ggactors.tools.toolbox import own_tool_problems
 
     problems: list[Problem] = []
-    read, resolution, pinned, skills = _read(crew, problems)
+    read, resolution, pinned, skills, servers = _read(crew, workspace, models, problems)
     if checkout not in (None, "private", "inPlace"):
         problems.append(Problem(path="checkout", what=f"{checkout!r} is no checkout", remedy="use private or inPlace"))
     interactive: bool,
@@ -192,12 +207,14 @@ def _checked(
         pins=pinned.pins,
         skills=skills.skills,
     )
+    secrets = {**_shell_secrets(read), **servers.secrets, **resolution.secrets}
+    mask = Mask(secrets)
 
 
 def _read(
     crew: Crew | Reading | str | Path, workspace: Path, problems: list[Problem]
 ) -> tuple[Crew | None, Resolution, Pinned, LoadedSkills, LoadedMcp]:
-    """Read the crew as far as it goes, with every model, script file, skill and MCP config it names, adding what stands in the way."""
+    """Read the crew as far as it goes, with every model, file, skill and MCP config it names, adding what stands in the way."""
     from ggactors.crew import Reading, read_crew
     from ggactors.crew.skills import load_skills
         interactive=interactive,
@@ -207,6 +224,9 @@ def _read(
     from ggactors.models.resolve import resolve_all
 
     if isinstance(crew, Crew):
+        mcp=servers.servers,
+        secrets=secrets,
+        resolved=tuple(resolution.sources.values()),
         reading = Reading(
             crew=crew,
             problems=(),
@@ -215,17 +235,48 @@ def _read(
             skills=crew.every_skills,
             folder=crew.folder,
         )
+    from ggactors.crew.mcp import load_mcp
     else:
         reading = crew if isinstance(crew, Reading) else read_crew(Path(crew))
     resolution = resolve_all(reading.models, reading.folder)
     pinned = pin_files(reading.hooks, reading.folder)
     skills = load_skills(reading.skills, reading.folder)
-    problems.extend((*reading.problems, *resolution.problems, *pinned.problems, *skills.problems))
-    return reading.crew, resolution, pinned, skills
+    servers = load_mcp(reading.mcp, reading.folder, os.environ, workspace=workspace)
+    problems.extend((*reading.problems, *resolution.problems, *pinned.problems, *skills.problems, *servers.problems))
+    return reading.crew, resolution, pinned, skills, servers
+
+
+def _shell_secrets(crew: Crew) -> dict[str, str]:
+    """Find the secrets among the variables that agents' commands are given: they are masked like keys in use."""
+    from ggactors.models.keys import shell_secrets
+
+    return shell_secrets(tuple(name for profile in crew.profiles for name in profile.shell_env), os.environ)
+
+
+def _verification(
+    option: str | None, workspace: Path, crew: Crew | None, problems: list[Problem]
+) -> Verification | None:
+    """Look for the check of completion, if a hook of the crew is bound to it; a hook with nothing to run is a problem (G2)."""
+    bound = (
+        []
+        if crew is None
+        else [one for one in crew.every_hook if one.action == BuiltInAction(script=VERIFY_COMPLETION)]
+    )
+    if not bound:
+        return None
+    found = find_verification(option, os.environ, workspace)
+    problems += found.problems
+    if found.verification is None and not found.problems:
+        remedy = "set GGACTORS_VERIFY_COMPLETION to a command, or write .ggactors/verify-completion.sh in the workspace"
+        problems.append(
+            Problem(path=bound[0].path or "hooks", what=f"{VERIFY_COMPLETION} has nothing to run", remedy=remedy)
+        )
+    return found.verification
 
 
 def _workspace_problems(workspace: Path, crew: Crew | None, home: Path) -> list[Problem]:
     from ggactors.store.folder import refuse_workspace
+            mcp=crew.every_mcp,
 
     if not workspace.is_dir():
         return [Problem(path="workspace", what=f"{workspace} is not a folder", remedy="name an existing folder")]

@@ -236,6 +236,7 @@ class Staff:
         self._hooks = self._hiring.opening = hooking.of_session(self._root_order(), env)
         return teardown
 
+            mcp=self.place.mcp,
     def _root_order(self) -> AgentOrder:
         root = self.launch.crew.root
         repository = self.place.repository

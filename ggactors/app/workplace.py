@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
 from attrs import frozen
 
+from ggactors.app.servers import open_servers
 from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
 from ggactors.protocol.events import Log
 from ggactors.protocol.values import Problem
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from ggactors.telemetry.sink import JsonLines
 
 
+    from ggactors.tools.mcp import McpHouse
 @frozen(kw_only=True)
 class Workplace:
     """The opened things of one run. ``repository`` is None without a board (B12); ``view`` is folded from the events."""
@@ -45,6 +48,11 @@ class Workplace:
     def emit(self, event: Event) -> None:
         """Emit an event of the run."""
         self.bus.emit(event)
+    mcp: McpHouse | None = None
+    """The MCP servers, where a profile has some."""
+
+    mask: Mask = field(factory=Mask)
+    """Keeps the values of keys in use out of every event."""
 
 
 @asynccontextmanager
@@ -104,6 +112,8 @@ async def _open(
     repository = await _open_repository(launch, folder, note)
     if repository is not None:
         stack.push_async_callback(repository.close)
+    watchdog = Watchdog(f"{folder.id}.{secrets.token_hex(4)}")
+    stack.callback(watchdog.close)
     return Workplace(
         bus=bus,
         journal=journal,
@@ -117,6 +127,8 @@ async def _open(
 
 async def _open_programs(launch: Launch, note: Callable[[str], None], stack: AsyncExitStack) -> Programs | None:
     """Open the sandbox where a profile needs it; what it runs on is compiled first, once a machine."""
+        mcp=await open_servers(launch, repository, stack),
+        mask=Mask(dict(launch.secrets)),
     coders = {
         profile.code.language: profile.code.limits for profile in launch.crew.profiles if profile.code is not None
     }

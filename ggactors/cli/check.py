@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Check a crew. The files its models are served from and its hooks' scripts are opened; no model is called, no hook run."""
     from ggactors.app.coding import program_problems
     from ggactors.crew import read_crew
+    from ggactors.crew.mcp import load_mcp
     from ggactors.crew.skills import load_skills
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import check_specs
@@ -33,8 +35,9 @@ def run(options: argparse.Namespace) -> int:
     reading = read_crew(options.crew)
     files = pin_files(reading.hooks, reading.folder).problems
     skills = load_skills(reading.skills, reading.folder).problems
+    servers = load_mcp(reading.mcp, reading.folder, os.environ).problems
     sandbox = program_problems(reading.crew)
-    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *skills, *sandbox]
+    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *skills, *servers, *sandbox]
     for problem in problems:
         print(one_line(str(problem)))
     for note in reading.notes:

@@ -44,6 +44,28 @@ def ask_for_yes(path: Path, reading: Reading, crew: Crew) -> None:
     """Make sure the operator has said yes to a found crew. Raises Refusal when there is no yes."""
     executes = executed_files(reading)
     mark = fingerprint(_content(path), {str(file): _content(file) for file in executes})
+    shown = [f"Found the crew {one_line(str(path))}. It would execute:", *_what_runs(executes, crew)]
+    _ask(path, mark, shown, "Name it as CREW, or run with --trust.")
+
+
+def ask_for_servers(reading: Reading, workspace: Path) -> None:
+    """Make sure the operator has said yes to the MCP servers that the workspace itself declares. Raises Refusal."""
+    if all(spec.config is not None for spec in reading.mcp):
+        return
+    from ggactors.crew.mcp import WORKSPACE_CONFIG
+    from ggactors.rules.mcp import server_lines
+
+    path = workspace / WORKSPACE_CONFIG
+    content = _content(path)
+    if not content:
+        return  # the launch says that there is none
+    lines = [f"  {one_line(line)}" for line in server_lines(content.decode("utf-8", "replace"))]
+    shown = [f"Found the MCP servers of {one_line(str(path))}. They would be started or called:", *lines]
+    _ask(path, fingerprint(content, {}), shown, "Name the file as params.config of the crew, or run with --trust.")
+
+
+def _ask(path: Path, mark: str, shown: list[str], otherwise: str) -> None:
+    """Ask once for what is shown. Raises Refusal when there is no yes, or nobody to give it."""
     home = state_home(os.environ)
     if is_trusted(home, mark):
         return
@@ -80,6 +102,9 @@ def executed_files(reading: Reading) -> dict[Path, str]:
     from ggactors.crew.skills import load_skills
 
     for code in load_skills(reading.skills, reading.folder).code:
+    for servers in reading.mcp:
+        if servers.config is not None:
+            files[Path(reading.folder) / servers.config] = "the MCP servers declared there"
         files[code] = "in the sandbox, when its skill is read"
     return files
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -33,13 +34,13 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--include-dirty", action="store_true", help="begin with your uncommitted changes taken in")
     parser.add_argument("--large-baseline", action="store_true", help="allow a first commit of any size")
     parser.add_argument("--land", choices=("end", "each", "never"), help="when your checkout is moved forward")
-    parser.add_argument("--trust", action="store_true", help="run a crew that was found without asking")
+    parser.add_argument("--trust", action="store_true", help="run a crew that was found, or MCP servers of the workspace, without asking")
     parser.add_argument("--run-id", metavar="ID", help="name the run yourself")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run a crew."""
-    from ggactors.cli.consent import ask_for_yes, crew_of
+    from ggactors.cli.consent import ask_for_servers, ask_for_yes, crew_of
     from ggactors.cli.failures import Refusal
     from ggactors.cli.task import task_of
     from ggactors.crew import read_crew
@@ -53,6 +54,8 @@ def run(options: argparse.Namespace) -> int:
     reading = read_crew(path, options.set)
     if found and not options.trust and reading.crew is not None:
         ask_for_yes(path, reading, reading.crew)
+    if not options.trust:
+        ask_for_servers(reading, Path(options.workspace))
 
     from ggactors.cli.driving import Order, drive
 

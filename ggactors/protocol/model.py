@@ -39,6 +39,14 @@ class Image:
 
 
 @frozen(kw_only=True)
+class Pictured:
+    """What a tool gave where it gave pictures: the text for every model, and them for those that take pictures."""
+
+    text: str
+    images: tuple[Image, ...]
+
+
+@frozen(kw_only=True)
 class ToolResult:
     """What a call came to: the text the model sees. ``code`` is set when the call was refused or failed.
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ggactors.protocol.hooks import HookSpec
+    from ggactors.protocol.mcp import McpSpec
     from ggactors.protocol.skills import SkillsSpec
     from ggactors.protocol.values import Problem
 
@@ -37,7 +38,7 @@ LANDINGS = ("end", "each", "never")
 class Reading:
     """What a document came to. ``crew`` is None exactly when there are problems.
 
-    ``models``, ``hooks`` (the session's and every profile's) and ``skills`` are those that could be read, for the checks of
+    ``models``, ``hooks`` (the session's and every profile's), ``skills`` and ``mcp`` are those that could be read, for the checks of
     files and keys, also when the rest is wrong; relative names in them are relative to ``folder``. ``notes`` are for the
     operator and refuse nothing.
     """
@@ -47,6 +48,7 @@ class Reading:
     models: tuple[ModelSpec, ...] = ()
     hooks: tuple[HookSpec, ...] = ()
     skills: tuple[SkillsSpec, ...] = ()
+    mcp: tuple[McpSpec, ...] = ()
     folder: str = "."
     notes: tuple[str, ...] = ()
 
@@ -95,6 +97,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
         models=named,
         hooks=(*hooks, *(hook for draft in drafts for hook in draft.hooks)),
         skills=tuple(d.capabilities.skills for d in drafts if d.capabilities.skills is not None),
+        mcp=tuple(d.capabilities.mcp for d in drafts if d.capabilities.mcp is not None),
         folder=folder,
         notes=notes(limits, table.at("limits")),
     )

@@ -23,7 +23,7 @@ from ggactors.protocol.skills import SkillsSpec
 from ggactors.rules.memories import LARGEST_TEXT, MOST_MEMORIES
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole, words
 
-HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS, SKILLS, MEMORIES, MCP)
+HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS, SKILLS, MEMORIES, MCP, COMPACTION)
 """Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
 LANGUAGES = tuple(language.value for language in Language)

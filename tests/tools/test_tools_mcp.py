@@ -1,0 +1,271 @@
+"""The tools of MCP servers: a real one, and one that misbehaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import toolskit
+import trio
+from toolskit import call
+
+from ggactors.protocol.mcp import McpServer, McpSpec
+from ggactors.protocol.model import Pictured
+from ggactors.protocol.values import Code
+from ggactors.tools.mask import Mask
+from ggactors.tools.toolbox import build_toolbox
+
+pytest.importorskip("mcp", reason="the extra mcp is not installed")
+from ggactors.tools.mcp import open_mcp_house
+
+HERE = Path(__file__).parent
+ENV = {"PATH": os.environ["PATH"]}
+SPEC = McpSpec(config="c", path="agents[0].mcp", timeout_secs=20, start_secs=20)
+
+
+def server(*words: str, name: str = "s", script: str = "mcp_spoilt.py", **changes) -> McpServer:
+    return McpServer(
+        name=name, kind="stdio", command=sys.executable, args=(str(HERE / script), *words), path=f"c.{name}", **changes
+    )
+
+
+def box_of(kit, *, tools=None, secrets=None):
+    lead = toolskit.profile(capabilities=(), board=None, tools=tools)
+    return build_toolbox(
+        lead,
+        agent="root",
+        workbench=None,
+        ask_board=None,
+        crew=toolskit.crew(lead),
+        extra=kit.tools,
+        also_close=kit.close,
+        mask=Mask(secrets or {}),
+    )
+
+
+@asynccontextmanager
+async def spoilt(folder, *, spec=SPEC, secrets=None, allowed=None):
+    """Open a box that holds the tools of the server that misbehaves."""
+    async with open_mcp_house() as house:
+        assert await house.learn(spec, [server()], env=ENV, folder=str(folder)) == ()
+        box = box_of(house.kit(spec, env=ENV, folder=str(folder), allowed=allowed), secrets=secrets)
+        try:
+            yield box
+        finally:
+            await box.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+async def test_a_real_server_is_started_in_the_agents_folder_with_listed_variables_alone(tmp_path, monkeypatch):
+    monkeypatch.setenv("OPERATORS_OWN", "not-for-servers")
+    real = server(script="mcp_server.py", env={"GIVEN": "here"})
+    async with open_mcp_house() as house:
+        assert await house.learn(SPEC, [real], env=ENV, folder=str(tmp_path)) == ()
+        assert house.names("c") == ("s__add", "s__where", "s__picture", "s__fail")
+        (tmp_path / "root").mkdir()
+        box = box_of(house.kit(SPEC, env=ENV, folder=str(tmp_path / "root")))
+        spec = next(one for one in box.specs if one.name == "s__add")
+        assert spec.description == "Add two numbers."
+        assert set(spec.schema["properties"]) == {"a", "b"}
+        assert (await box.call(call("s__add", a=1, b=2))).output == "3"
+        assert (await box.call(call("s__where"))).output == f"{tmp_path / 'root'} here None"
+        pictured = await box.call(call("s__picture"))
+        assert pictured.ok
+        assert pictured.output == "a pixel"
+        assert [(image.media_type, image.data[:4]) for image in pictured.images] == [("image/png", b"\x89PNG")]
+        failed = await box.call(call("s__fail"))
+        assert (failed.ok, failed.code) == (False, Code.IO_ERROR)
+        assert "s: " in failed.output
+        assert box.touches_tree("s__add")  # it works in the agent's directory (M6)
+        await box.close()
+
+
+async def test_tools_are_listed_page_by_page_and_odd_letters_are_spelled_for_providers(tmp_path):
+    async with spoilt(tmp_path) as box:
+        assert "s__a_b" in [spec.name for spec in box.specs]
+        assert (await box.call(call("s__a_b", text="through"))).output == "through"
+
+
+async def test_an_allowlist_withholds_tools_of_servers_too(tmp_path):
+    async with spoilt(tmp_path, allowed=("s__echo",)) as box:
+        assert [spec.name for spec in box.specs] == ["s__echo"]
+        assert (await box.call(call("s__die"))).code == Code.UNAVAILABLE
+
+
+async def test_a_server_that_dies_is_started_anew_once_and_then_unavailable(tmp_path):
+    async with spoilt(tmp_path) as box:
+        first = (await box.call(call("s__pid"))).output
+        died = await box.call(call("s__die"))
+        assert died.code == Code.IO_ERROR
+        assert "exit code 3: out of memory, they say" in died.output
+        assert "not known; your next call starts it anew" in died.output
+        second = (await box.call(call("s__pid"))).output
+        assert second.isdigit()
+        assert second != first
+        again = await box.call(call("s__die"))
+        assert "it is not started again" in again.output
+        gone = await box.call(call("s__pid"))
+        assert gone.code == Code.UNAVAILABLE
+        assert "Go on without its tools" in gone.output
+
+
+async def test_a_server_that_was_killed_between_calls_is_started_anew_by_the_next(tmp_path):
+    async with spoilt(tmp_path) as box:
+        pid = int((await box.call(call("s__pid"))).output)
+        os.kill(pid, 9)
+        while alive(pid):
+            await trio.lowlevel.checkpoint()
+        answers = [await box.call(call("s__pid")) for _ in range(2)]
+        # Whether the first call finds it gone or loses it under way is a matter of microseconds.
+        assert answers[1].ok
+        assert answers[1].output != str(pid)
+
+
+async def test_a_call_that_runs_out_of_time_is_answered_and_a_living_server_stays(tmp_path):
+    async with spoilt(tmp_path, spec=McpSpec(config="c", timeout_secs=0.3)) as box:
+        pid = (await box.call(call("s__pid"))).output
+        result = await box.call(call("s__hang"))
+        assert result.code == Code.LIMIT_EXCEEDED
+        assert "no answer within 0.3 s" in result.output
+        assert (await box.call(call("s__pid"))).output == pid
+
+
+async def test_a_server_that_is_deaf_to_a_ping_as_well_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr("ggactors.tools.mcpclient._PING_SECS", 0.2)
+    async with spoilt(tmp_path, spec=McpSpec(config="c", timeout_secs=0.3)) as box:
+        pid = int((await box.call(call("s__pid"))).output)
+        result = await box.call(call("s__deaf"))
+        assert "does not answer at all, so it was ended" in result.output
+        assert not alive(pid)
+        assert (await box.call(call("s__pid"))).ok
+
+
+async def test_closing_leaves_no_process_of_a_server_or_of_what_it_began(tmp_path):
+    async with spoilt(tmp_path) as box:
+        pids = [int((await box.call(call(name))).output) for name in ("s__pid", "s__spawn")]
+        assert all(map(alive, pids))
+    assert not any(map(alive, pids))
+    assert (await box.call(call("s__pid"))).code == Code.UNAVAILABLE
+
+
+async def test_a_cancelled_call_leaves_no_process_of_the_server(tmp_path):
+    async with open_mcp_house() as house:
+        await house.learn(SPEC, [server()], env=ENV, folder=str(tmp_path))
+        box = box_of(house.kit(SPEC, env=ENV, folder=str(tmp_path)))
+        pid = int((await box.call(call("s__pid"))).output)
+        with trio.move_on_after(0.3) as scope:
+            await box.call(call("s__hang"))
+        assert scope.cancelled_caught
+        assert not alive(pid)
+
+
+async def test_a_house_that_is_torn_down_takes_every_server_with_it(tmp_path):
+    with trio.CancelScope() as scope:
+        async with open_mcp_house() as house:
+            await house.learn(SPEC, [server()], env=ENV, folder=str(tmp_path))
+            box = box_of(house.kit(SPEC, env=ENV, folder=str(tmp_path)))
+            pid = int((await box.call(call("s__pid"))).output)
+            scope.cancel()
+            await trio.sleep_forever()
+    assert not alive(pid)
+
+
+async def test_lines_that_are_no_messages_are_passed_over_and_long_answers_are_cut(tmp_path):
+    async with spoilt(tmp_path) as box:
+        assert (await box.call(call("s__garbage", text="after it"))).output == "after it"
+        long = (await box.call(call("s__big"))).output
+        assert len(long) < 310 * 1024
+        assert "characters left out here" in long
+
+
+async def test_wrong_arguments_are_invalid_and_secrets_are_masked_in_answers(tmp_path):
+    async with spoilt(tmp_path, secrets={"KEY": "fake-key-123"}) as box:
+        assert (await box.call(call("s__bad-args"))).code == Code.INVALID_ARGUMENT
+        assert (await box.call(call("s__echo", text="it is fake-key-123"))).output == "it is [masked:KEY]"
+
+
+async def test_calls_side_by_side_share_one_server(tmp_path):
+    async with spoilt(tmp_path) as box:
+        pids: list[str] = []
+
+        async def ask() -> None:
+            pids.append((await box.call(call("s__pid"))).output)
+
+        async with trio.open_nursery() as nursery:
+            for _ in range(5):
+                nursery.start_soon(ask)
+        assert len(pids) == 5
+        assert len(set(pids)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "changes", "said"),
+    [
+        (("broken",), {}, "cannot find my own head"),
+        (("mute",), {}, "gave no answer within 0.4 s"),
+        ((), {"command": "/no/such/program"}, "could not be started: No such file"),
+        (("a b", "a_b"), {}, "would both be called s__a_b"),
+        (("x" * 70,), {}, "longer than 64 characters"),
+    ],
+)
+async def test_a_server_that_cannot_be_had_refuses_the_launch_and_says_why(tmp_path, words, changes, said):
+    from attrs import evolve
+
+    spec = evolve(SPEC, start_secs=0.4 if words == ("mute",) else 20)
+    async with open_mcp_house() as house:
+        (problem,) = await house.learn(spec, [evolve(server(*words), **changes)], env=ENV, folder=str(tmp_path))
+        assert said in problem.what
+        assert problem.path == "c.s"
+        assert problem.remedy
+
+
+@pytest.fixture(scope="module")
+def http_server(tmp_path_factory):
+    """A real server on loopback, over streamable HTTP; its address."""
+    import time
+
+    told = tmp_path_factory.mktemp("mcp") / "port"
+    process = subprocess.Popen([sys.executable, str(HERE / "mcp_server.py"), "http", str(told)])
+    try:
+        while not (told.is_file() and told.read_text()):
+            assert process.poll() is None
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{told.read_text()}/mcp"
+    finally:
+        process.kill()
+        process.wait()
+
+
+# The HTTP client leaves generators of the streams it read to the collector, which trio tells whoever listens for warnings.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+async def test_a_real_server_over_http_is_called_and_touches_no_tree(tmp_path, http_server):
+    remote = McpServer(name="far", kind="http", url=http_server, headers={"Authorization": "Bearer fake"}, path="c.far")
+    async with open_mcp_house() as house:
+        assert await house.learn(SPEC, [remote], env=ENV, folder=str(tmp_path)) == ()
+        kit = house.kit(SPEC, env=ENV, folder=str(tmp_path))
+        box = box_of(kit)
+        assert (await box.call(call("far__add", a=2, b=3))).output == "5"
+        assert isinstance(await kit.tools[2].call({}), Pictured)
+        assert not box.touches_tree("far__add")
+        await box.close()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+async def test_an_http_server_that_is_not_there_refuses_the_launch(tmp_path):
+    listening = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    port = listening[0].socket.getsockname()[1]
+    await listening[0].aclose()
+    gone = McpServer(name="far", kind="http", url=f"http://127.0.0.1:{port}/mcp", path="c.far")
+    async with open_mcp_house() as house:
+        (problem,) = await house.learn(SPEC, [gone], env=ENV, folder=str(tmp_path))
+    assert "the MCP server far" in problem.what
