@@ -1,0 +1,248 @@
+"""What every provider's dialogue needs, whatever its wire shape. Law: pure, and a function of the messages alone.
+
+What is sent for a message never depends on the messages after it, so that the request of a turn begins with the bytes of the turn
+before it and providers find it in their caches.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from attrs import define, evolve, frozen
+
+from ggactors.protocol.model import Kept, Message, ToolCall, ToolResult
+from ggactors.rules.document import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from ggactors.protocol.model import ModelRequest, ToolSpec
+
+EMPTY = "(no output)"
+"""What stands for a result without text, which some providers refuse."""
+
+UNANSWERED = "(this call was not carried out: the work was interrupted before it)"
+
+_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_QUOTED = 200
+_IMAGE_TOKENS = 4_000
+"""What one picture may cost at most, roughly, whatever its size: providers scale large ones down."""
+
+
+def clean(text: str) -> str:
+    """Make a text one that can be sent: halves of surrogate pairs become question marks."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def cleaned(value: Any) -> Any:
+    """Clean every text in a plain value."""
+    match value:
+        case str():
+            return clean(value)
+        case dict():
+            return {clean(key): cleaned(part) for key, part in value.items()}
+        case list() | tuple():
+            return [cleaned(part) for part in value]
+        case _:
+            return value
+
+
+def written(args: Mapping[str, Any]) -> str:
+    """Write arguments as the JSON text that is sent back."""
+    return json.dumps(cleaned(dict(args)), ensure_ascii=False, separators=(",", ":"))
+
+
+def sendable(name: str) -> str:
+    """Make a tool's name one that every provider takes: a model may have called anything, and the call is sent back to it."""
+    return _NAME.sub("_", name)[:64] or "unnamed"
+
+
+# ---------------------------------------------------------------- what goes out
+
+
+def opening(messages: Sequence[Message]) -> tuple[str, Sequence[Message]]:
+    """Part the system prompt, which stands first, from the rest."""
+    count = 0
+    while count < len(messages) and messages[count].role == "system":
+        count += 1
+    texts = [message.text for message in messages[:count] if message.text.strip()]
+    return clean("\n\n".join(texts)), messages[count:]
+
+
+def paired(messages: Sequence[Message]) -> Iterator[Message]:
+    """Walk through messages so that every call is answered right after its reply, once and in order, and nothing else is.
+
+    Providers refuse any other pairing for good. A call without an answer (a run that was cut off) gets one that says so; an
+    answer without its call (a conversation that was shortened) becomes a text.
+    """
+    at = 0
+    while at < len(messages):
+        message = messages[at]
+        at += 1
+        if message.role == "assistant" and message.calls:
+            answers: list[ToolResult] = []
+            while at < len(messages) and messages[at].role == "tool":
+                answers += messages[at].results
+                at += 1
+            yield message
+            yield from _answers(message.calls, answers)
+        elif message.role == "tool":
+            yield from _strays(message.results)
+        elif message.role == "system":
+            yield evolve(message, role="user")
+        else:
+            yield message
+
+
+def _answers(calls: Sequence[ToolCall], answers: Sequence[ToolResult]) -> Iterator[Message]:
+    by_id = {answer.call_id: answer for answer in answers}
+    results = tuple(
+        by_id.pop(call.id, ToolResult(call_id=call.id, tool=call.tool, ok=False, output=UNANSWERED)) for call in calls
+    )
+    yield Message(role="tool", results=results)
+    yield from _strays(by_id.values())
+
+
+def _strays(results: Iterable[ToolResult]) -> Iterator[Message]:
+    texts = [f"Result of an earlier call of `{result.tool}`:\n{result.output}" for result in results]
+    if texts:
+        yield Message(role="user", text="\n\n".join(texts))
+
+
+def output_of(result: ToolResult) -> str:
+    """Give the text of a result as it is sent."""
+    return clean(result.output) if result.output.strip() else EMPTY
+
+
+# ---------------------------------------------------------------- what comes in
+
+
+@frozen(kw_only=True)
+class Heard:
+    """A call as a provider sent it. ``whole`` is false when the reply was cut off inside it, as far as can be known."""
+
+    id: str
+    name: str
+    text: str
+    whole: bool = True
+
+
+def calls_of(heard: Sequence[Heard], request: ModelRequest, cut: str) -> tuple[ToolCall, ...]:
+    """Read the calls of a reply. ``cut`` says why a call that is not whole is not; each gets an id no other call has."""
+    taken = {call.id for message in request.messages for call in message.calls}
+    calls: list[ToolCall] = []
+    for number, one in enumerate(heard, start=1):
+        name = _own_id(one.id, taken, f"call-{request.turn}-{number}")
+        taken.add(name)
+        args, fault = ({}, cut) if not one.whole else read_arguments(one.text)
+        calls.append(ToolCall(id=name, tool=clean(one.name), args=args, fault=fault))
+    return tuple(calls)
+
+
+def _own_id(wanted: str, taken: set[str], otherwise: str) -> str:
+    if not _ID.fullmatch(wanted):
+        wanted = otherwise
+    name, copy = wanted, 1
+    while name in taken:
+        copy += 1
+        name = f"{wanted[:58]}-{copy}"
+    return name
+
+
+def read_arguments(text: str) -> tuple[dict[str, Any], str | None]:
+    """Read the arguments of a call: an object of plain values, or why there is none. No text at all is no argument."""
+    if not text.strip():
+        return {}, None
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        return {}, "the arguments nest too deeply to be read; flatten them"
+    except ValueError as error:
+        why = f"{error.msg} at character {error.pos + 1}" if isinstance(error, json.JSONDecodeError) else "bad number"
+        return {}, f"the arguments are not valid JSON ({why}): {_quoted(text)}; send the call again with valid ones"
+    if not isinstance(value, dict):
+        return {}, f"the arguments must be one JSON object, not {_quoted(text)}; send the call again with one"
+    copied = plain(value)
+    if copied.problems:
+        return {}, f"the arguments cannot be taken: {copied.problems[0]}"
+    args: dict[str, Any] = copied.value
+    return args, None
+
+
+def _quoted(text: str) -> str:
+    text = clean(" ".join(text[: 2 * _QUOTED].split()))
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+
+
+def cut_words(most: int | None) -> str:
+    """Say to a model that its call was cut off."""
+    limit = f" at {most} tokens" if most else ""
+    return f"the reply was cut off{limit} inside this call, so it was not carried out; send it again in smaller parts"
+
+
+def cut_note(most: int | None) -> str:
+    """Say to a model that its reply was cut off."""
+    return f"Your last reply was cut off at its longest{f', {most} tokens' if most else ''}. Say less at a time."
+
+
+REFUSED_NOTE = (
+    "Your last reply was withheld by the provider's safety system, and nothing of it was carried out. "
+    "Go on with the task in another way, or end the session and say why it cannot be done."
+)
+
+
+# ---------------------------------------------------------------- how much it is
+
+
+def size_of(text: str) -> int:
+    """Count the bytes of a text."""
+    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+
+
+def tokens_of(message: Message) -> int:
+    """Bound the tokens of a message: half its bytes. No tokenizer in use needs more than that for text, whatever its language."""
+    size = size_of(message.text) + sum(size_of(call.tool) + len(json.dumps(call.args)) for call in message.calls)
+    size += sum(size_of(result.output) for result in message.results)
+    if message.kept is not None:
+        size += _kept_size(message.kept)
+    pictures = sum(len(result.images) for result in message.results)
+    pieces = 1 + len(message.calls) + len(message.results)
+    return size // 2 + 16 * pieces + _IMAGE_TOKENS * pictures
+
+
+def _kept_size(kept: Kept) -> int:
+    return len(json.dumps(kept.items, default=str))
+
+
+def tokens_of_tools(tools: Sequence[ToolSpec]) -> int:
+    """Bound the tokens of the offered tools, and of what a provider says around them."""
+    return 512 + sum((size_of(spec.description) + len(json.dumps(spec.schema))) // 2 + 32 for spec in tools)
+
+
+@define
+class Gauge:
+    """Bounds the input of one agent's next request from what its last one really was, so that the bound stays close."""
+
+    _last: Message | None = None
+    _count: int = 0
+    _tokens: int = 0
+    _tools: tuple[ToolSpec, ...] = ()
+
+    def measured(self, request: ModelRequest, tokens: int) -> None:
+        """Remember what a request came to."""
+        if request.messages and tokens > 0:
+            self._last, self._count, self._tokens = request.messages[-1], len(request.messages), tokens
+            self._tools = request.tools
+
+    def bound(self, request: ModelRequest) -> int:
+        """Give how many tokens a request is at most."""
+        messages = request.messages
+        goes_on = 0 < self._count <= len(messages) and messages[self._count - 1] is self._last
+        if goes_on and request.tools == self._tools:
+            return self._tokens + sum(tokens_of(message) for message in messages[self._count :])
+        return tokens_of_tools(request.tools) + sum(tokens_of(message) for message in messages)
