@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import AsyncExitStack
 from importlib import import_module, util
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
+import trio
 from attrs import evolve, field, frozen
 
 from ggactors.models.keys import KeyMissing, KeyRing, key_source
@@ -31,7 +33,10 @@ if TYPE_CHECKING:
 
 
 class ModelSource(Protocol):
-    """What one model of the crew is served from. It may also define ``traits``, a ``ModelTraits``."""
+    """What one model of the crew is served from.
+
+    It may also define ``traits``, a ``ModelTraits``, and an async ``aclose``, which is awaited once when the run is over.
+    """
 
     @property
     def label(self) -> str:
@@ -46,6 +51,9 @@ def traits_of(source: ModelSource) -> ModelTraits:
     return cast("ModelTraits", getattr(source, "traits", ModelTraits()))
 
 
+CLOSE_SECONDS = 10.0
+"""How long closing what models hold open may take when the run is over."""
+
 EXTRAS = {
     "anthropic": ("anthropic", "anthropic"),
     "openai": ("openai", "openai"),
@@ -53,6 +61,16 @@ EXTRAS = {
     "llamacpp": ("local", "xllamacpp"),
 }
 """By provider: the extra that brings its client, and the package that has to be there then."""
+
+
+async def close_all(sources: Iterable[ModelSource]) -> None:
+    """Give up what sources hold open: connections, loaded files. Each is closed, also when another fails. Cancelled: the same."""
+    with trio.move_on_after(CLOSE_SECONDS, shield=True):
+        async with AsyncExitStack() as stack:
+            for source in {id(source): source for source in sources}.values():
+                aclose = getattr(source, "aclose", None)
+                if aclose is not None:
+                    stack.push_async_callback(aclose)
 
 
 @frozen

@@ -46,8 +46,8 @@ EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 _ADDRESSED = ("baseUrl", "apiKeyEnv", "apiKeyCommand")
 _ANYWHERE = ("contextWindow", "fallback")
-_SERVED = ("toolCalls", "maxOutputTokens", "price", "effort", "temperature", "images")
-_OPTIONS = (*_ADDRESSED, "api", *_SERVED, *_ANYWHERE)
+_SERVED = ("toolCalls", "maxOutputTokens", "price", "temperature")
+_OPTIONS = (*_ADDRESSED, "api", "effort", "images", *_SERVED, *_ANYWHERE)
 _HINTS = {"apiKey": "name a variable under apiKeyEnv; never write a key here"}
 _ADDRESS = re.compile(r"https?://[^\s/?#]+\S*")
 _CALLABLE = re.compile(r"(?s:.+)\.py:[^\W\d]\w*(?:\.[^\W\d]\w*)*")
