@@ -17,7 +17,7 @@ from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.crew import SUBMIT_PROGRAM
 from ggactors.protocol.events import AssistantMessage, CodeExecution, Log, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolCall, ToolResult
-from ggactors.protocol.program import ProgramKind, Returned
+from ggactors.protocol.program import ProgramKind, ProgramResult, Returned
 from ggactors.protocol.values import Code, Refused
 from ggactors.rules.briefs import gate_blocked, heading, no_program_feedback, nothing_shown, used_failed, used_logged
 from ggactors.rules.endings import summary_of
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from ggactors.ports import Operations, ProgramRunner, Views
     from ggactors.protocol.agent import Ending
     from ggactors.protocol.model import ModelReply, ToolSpec
-    from ggactors.protocol.program import Language, ProgramAnswer, ProgramResult
+    from ggactors.protocol.program import Language, ProgramAnswer
 
 NO_PROGRAM = "missing_completion_no_program"
 _WAIT = "board.wait_for_issue"
 _WAIT_CHILDREN = "delegation.wait_for_subagents"
 MOST_LETTERS = 2000
 """Calls of one program that other agents or the journal hear of: the board's, and those to other agents."""
-MOST_USES = 50
+MOST_USES = 10
 """Uses in one program that run code of their own."""
 MOST_NOTES = 20
 """Different notes of hooks on one program's calls that its model reads."""
@@ -100,6 +100,8 @@ class CodeTurn:
     _calls: int = 0
     _letters: int = 0
     _told: Allowance = field(factory=Allowance)
+    _running: bool = False
+    """Whether a program has begun whose end is not told yet."""
     _endings_off: bool = False
     """Whether what runs has no ending group (E6)."""
     _programs: tuple[str, ...] = ()
@@ -113,7 +115,10 @@ class CodeTurn:
             self.desk.emit(AssistantMessage(agent=self.agent.id, text=self.reply.text))
 
     def break_off(self, why: str) -> None:
-        """Say that the programs were cut short; their calls are acknowledged already."""
+        """Say that the programs were cut short; their calls are acknowledged already. An ending declared in one is revoked."""
+        if self._running:
+            cut = ProgramResult(kind=ProgramKind.RUNTIME_ERROR, error=f"it was cut short: {why}")
+            self._tell(cut, self._told, finished=False, revoked=self._declared is not None)
         self._notice(f"What you submitted was cut short: {why}.")
 
     @property
@@ -184,6 +189,7 @@ class CodeTurn:
     async def _run(self, program: str) -> SessionEnd | None:
         """Run one program, tell the operator of it, and give the session's end if its ending stands."""
         self._declare_nothing()
+        self._running = True
         result, told = await self._play(program)
         if result.kind is not ProgramKind.FAULT:
             await self._run_used()
@@ -251,6 +257,7 @@ class CodeTurn:
             self.error_type = error_type_of(result)
 
     def _tell(self, result: ProgramResult, told: Allowance, *, finished: bool, revoked: bool) -> None:
+        self._running = False
         dropped = (f"[{result.logs_dropped} lines before these are not kept]",) if result.logs_dropped else ()
         self.desk.emit(
             CodeExecution(
