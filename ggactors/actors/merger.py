@@ -171,14 +171,15 @@ class MergerActor:
     ) -> _Account:
         """Let the merge agent work, then ask git, whatever its end; abort what is not concluded (M3, M4)."""
         agent: str | None = None
-        struck = False
+        struck = unverified = False
         failure = "the merge agent did not conclude the merge"
         try:
             answer = await self.board.ask(StartMergeAgent(issue=job.issue))
             if isinstance(answer, MergeAgentAssigned):
                 agent = answer.agent
                 self.spawn(self._order(agent, job, branch, conflicts))
-                struck = (await self._until_gone(agent, inbox)).broke_down
+                gone = await self._until_gone(agent, inbox)
+                struck, unverified = gone.broke_down, gone.unverified
             found = await self.repository.resolution()
         except CannotDispatch as error:
             failure, found = "the merge agent could not be dispatched", Unresolved(reason=str(error))

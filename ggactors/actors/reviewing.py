@@ -49,11 +49,11 @@ class ReviewStation(Alone):
         letter: GiveVerdict | EndReview
         commit = self.assigned.commit
         match end.ending:
-            case Approved():
+            case Approved() if end.verified is not False:
                 letter = GiveVerdict(issue=issue, agent=agent, commit=commit, approved=True)
             case ChangesRequested(items=items):
                 letter = GiveVerdict(issue=issue, agent=agent, commit=commit, approved=False, items=items)
-            case Finished() | None:
+            case Approved() | Finished() | None:
                 reason = f"{agent} ended without a verdict ({end.status}): {end.summary}"
                 letter = EndReview(issue=issue, agent=agent, reason=reason, parked=end.parked)
         try:

@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 
 @frozen(kw_only=True)
 class SessionEnd:
-    """How a session ended. ``ending`` is the declared one when it was completed; ``parked`` leaves the work in flight (D5)."""
+    """How a session ended. ``ending`` is the declared one when it was completed; ``parked`` leaves the work in flight (D5).
+
+    ``final``: another try would end the same way, since a budget is spent.
+    """
 
     status: Status
     summary: str
     ending: Ending | None = None
     parked: bool = False
+    final: bool = False
     verified: bool | None = None
     """Whether a check of completion passed; False when it was given up on, None where none is bound (G5)."""
 
@@ -167,7 +171,7 @@ class IssueStation(Alone):
         board = self.desk.board
         if board is None:
             return
-        if end.status is Status.COMPLETED:
+        if end.status is Status.COMPLETED and end.verified is not False:
             letter = await self._hand_back(end)
         else:
             letter = EndAttempt(
@@ -177,6 +181,7 @@ class IssueStation(Alone):
                 reason=end.summary,
                 left=await self._left(),
                 parked=end.parked,
+                final=end.final,
             )
         answer = await board.ask(letter)
         match answer:

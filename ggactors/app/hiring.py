@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from ggactors.app.coding import Hired
     from ggactors.app.hooking import Hooking
     from ggactors.app.launch import Launch
-    from ggactors.ports import Hooks, Repository, ServedToolbox, Workbench
     from ggactors.app.talking import Talk
+    from ggactors.ports import Hooks, Model, Repository, ServedToolbox, Workbench
     from ggactors.programs.pool import Programs
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
+    from ggactors.protocol.model import ModelTraits
     from ggactors.protocol.skills import Skill
     from ggactors.runtime.fairlock import FairLock
     from ggactors.runtime.slots import Seat
@@ -99,11 +100,11 @@ class Hiring:
     talk: Talk
     hooking: Hooking
     mask: Mask
-    programs: Programs | None = None
-    """The sandbox, where a profile answers with programs."""
     watchdog: Watchdog
     mcp: McpHouse | None = None
     """The MCP servers, where a profile has some."""
+    programs: Programs | None = None
+    """The sandbox, where a profile answers with programs."""
     opening: Hooks = field(factory=NoHooks)
     """The session's own hooks, for the root to open it with."""
 
@@ -119,13 +120,13 @@ class Hiring:
             model = source.model_for(order.id, profile.id)
         except LaunchRefused as refused:
             raise CannotDispatch(str(refused)) from refused
+        floor = self.talk.floor_of(order)
         guides = Guides(Path(order.workdir))
         env = self.environment(order.id, profile)
         bench = self._workbench(order, env)
         hooks = self.hooking.of_agent(order, profile, env)
         kits = self._kits(profile)
         toolbox = build_toolbox(
-        floor = self.talk.floor_of(order)
             profile,
         servers = kit_for(profile, self.mcp, env=env, folder=order.workdir)
             agent=order.id,
@@ -145,6 +146,7 @@ class Hiring:
             profile=profile,
             model=model,
             traits=traits_of(source),
+            fallbacks=self._fallbacks(order, profile),
             toolbox=box,
             coding=None if hired is None else hired.coding,
             hooks=hooks,
@@ -164,7 +166,11 @@ class Hiring:
             parse_wait=parse_wait,
             parse_children=parse_subagent_wait,
             guide=guides.near,
+            in_use=next((kit.in_use for kit in kits if isinstance(kit, SkillKit)), nothing_used),
+            keep=bench.keep,
             begun=order.kind is not Kind.ROOT,
+            floor=floor,
+            interactive=floor.person,
         )
 
     def _kits(self, profile: Profile) -> list[Kit]:
@@ -173,8 +179,6 @@ class Hiring:
         language = None if profile.code is None else profile.code.language
         kits += [SkillKit(skills=self._skills(profile), language=language)] if profile.skills is not None else []
         if profile.memories is not None:
-            floor=floor,
-            interactive=floor.person,
             shelf = self._shelf(profile)
             kits.append(MemoryKit(shelf=shelf, grant=profile.memories, mask=self.mask, language=language))
         return kits

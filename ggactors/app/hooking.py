@@ -64,5 +64,6 @@ class Hooking:
             scratch=str(scratch),
             crew_folder=self.launch.crew.folder,
             pins=self.launch.pins,
+            verification=self.launch.verification,
             mask=self.mask.text,
         )

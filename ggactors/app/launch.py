@@ -18,12 +18,14 @@ from attrs import evolve, field, frozen
 from ggactors.app.session import Run
 from ggactors.app.staff import Staff
 from ggactors.app.workplace import Workplace, open_workplace
+from ggactors.hooks.verify import VERIFY_COMPLETION, Verification, find_verification
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.crew import Crew
+from ggactors.protocol.hooks import BuiltInAction
 from ggactors.protocol.values import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from ggactors.crew import Reading
     from ggactors.crew.skills import LoadedSkills
@@ -54,8 +56,6 @@ class Launch:
     """Script files of hooks as they were at launch (H39)."""
     skills: Mapping[str, tuple[Skill, ...]] = field(factory=dict)
     """Skills as they were at launch, by the ``dir`` the crew writes."""
-    bench: Callable[[AgentOrder], Workbench] | None = None
-    """Gives an agent its workbench; None is a directory of this machine."""
     mcp: Mapping[str | None, tuple[McpServer, ...]] = field(factory=dict)
     """Servers as their configs were at launch, by the ``config`` the crew writes."""
     secrets: Mapping[str, str] = field(factory=dict, repr=False)
@@ -69,6 +69,8 @@ class Launch:
     """Tasks that queue behind the first."""
     verification: Verification | None = None
     """The check of completion as it was at launch, for the hooks that name it (G5)."""
+    bench: Callable[[AgentOrder], Workbench] | None = None
+    """Gives an agent its workbench; None is a directory of this machine."""
 
 
 @asynccontextmanager
@@ -86,6 +88,10 @@ async def open_run(
     models: Mapping[str, ModelSource] | None = None,
     tools: Sequence[Any] = (),
     hooks: Sequence[HookObject] = (),
+    interactive: bool = False,
+    confirm: bool = False,
+    prompts: Sequence[str] = (),
+    verify: str | Verification | None = None,
     note: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Run]:
     """Launch a run and drive it for as long as the block lasts (contract section 5).
@@ -94,6 +100,10 @@ async def open_run(
     model keys of the crew; ``tools`` are tools of the embedding program, offered to every agent, and ``hooks`` its hook objects,
     which hear the events of every agent. ``home`` is the state home. ``note`` is told what is being done before the run itself
     can speak.
+
+    ``interactive`` puts a person at the root's prompt (G7): ``task`` may then be empty, and whoever holds the run speaks through
+    ``Run.send``; ``confirm`` says that they need not be asked. ``prompts`` are tasks that queue behind ``task``. ``verify`` is
+    the command of the check of completion, for the hooks that name it; without it the environment and the workspace say (G5).
 
     Raises LaunchRefused with every problem. Leaving the block before the run ended stops it at once, resumable.
     """
@@ -109,13 +119,14 @@ async def open_run(
         checkout=checkout,
         land=land,
         models=models or {},
-    ``interactive`` puts a person at the root's prompt (G7): ``task`` may then be empty, and whoever holds the run speaks through
-    ``Run.send``; ``confirm`` says that they need not be asked. ``prompts`` are tasks that queue behind ``task``.
-
         include_dirty=include_dirty,
         large_baseline=large_baseline,
         tools=tuple(tools),
         hooks=tuple(hooks),
+        interactive=interactive,
+        confirm=confirm,
+        prompts=tuple(prompts),
+        verify=verify,
     )
     async with AsyncExitStack() as stack:
         folder = _new_folder(home_path, run_id, stack)
@@ -127,9 +138,6 @@ async def open_run(
 def _silent(_: str) -> None:
     return None
 
-        interactive=interactive,
-        confirm=confirm,
-        prompts=tuple(prompts),
 
 def _home(home: str | Path | None) -> Path:
     from ggactors.store.folder import state_home
@@ -160,20 +168,23 @@ def _checked(
     large_baseline: bool,
     tools: tuple[Any, ...],
     hooks: tuple[HookObject, ...],
+    interactive: bool,
+    confirm: bool,
+    prompts: tuple[str, ...],
+    verify: str | Verification | None,
 ) -> Launch:
     """Gather every reason to refuse, of the crew, its models, the options and the workspace, and refuse once (P2)."""
     from ggactors.app.coding import program_problems
+    from ggactors.app.masking import masked
     from ggactors.hooks.runner import hook_object_problems
     from ggactors.rules.launch_stuck import read_environment, tuned
+    from ggactors.tools.mask import Mask
     from ggactors.tools.toolbox import own_tool_problems
 
     problems: list[Problem] = []
     read, resolution, pinned, skills, servers = _read(crew, workspace, models, problems)
     if checkout not in (None, "private", "inPlace"):
         problems.append(Problem(path="checkout", what=f"{checkout!r} is no checkout", remedy="use private or inPlace"))
-    interactive: bool,
-    confirm: bool,
-    prompts: tuple[str, ...],
     if land not in (None, "end", "each", "never"):
         problems.append(Problem(path="land", what=f"{land!r} is no landing", remedy="use end, each or never"))
     if not (task.strip() or interactive):
@@ -193,17 +204,22 @@ def _checked(
     problems += own_tool_problems(tools)
     problems += hook_object_problems(hooks)
     problems += _workspace_problems(workspace, read, home)
+    verification = verify if isinstance(verify, Verification) else _verification(verify, workspace, read, problems)
     if problems or read is None:
         raise LaunchRefused(problems)
     return Launch(
         crew=read,
         workspace=workspace.resolve(),
-        task=task if task.strip() else "",
-        sources=sources,
+        task=mask.text(task) if task.strip() else "",
+        sources=masked(sources, mask),
         include_dirty=include_dirty,
         large_baseline=large_baseline,
         tools=tools,
         hooks=hooks,
+        interactive=interactive,
+        confirm=confirm,
+        verification=verification,
+        prompts=tuple(mask.text(prompt) for prompt in prompts if prompt.strip()),
         pins=pinned.pins,
         skills=skills.skills,
     )
@@ -217,9 +233,6 @@ def _read(
     """Read the crew as far as it goes, with every model, file, skill and MCP config it names, adding what stands in the way."""
     from ggactors.crew import Reading, read_crew
     from ggactors.crew.skills import load_skills
-        interactive=interactive,
-        confirm=confirm,
-        prompts=tuple(prompt for prompt in prompts if prompt.strip()),
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import resolve_all
 

@@ -58,7 +58,6 @@ from ggactors.rules.charter import charter_of
 from ggactors.rules.spend import Ledger
 from ggactors.runtime.fairlock import FairLock
 from ggactors.runtime.slots import SlotPool
-from ggactors.tools.mask import Mask
 from ggactors.wire import Codec, Tagged
 
 if TYPE_CHECKING:
@@ -200,7 +199,7 @@ class Staff:
         teardown = None
         if repository is not None and self._board is not None:
             teardown = Teardown(repository=repository, board=self._board, emit=emit)
-        mask = Mask({})
+        mask = self.place.mask
         desk = Desk(
             run=self.folder.id,
             limits=self.launch.crew.limits,
@@ -293,7 +292,8 @@ class Staff:
             broke = any(
                 f"{name}.".startswith(f"{letter.agent}.") for name in self._broke
             )  # itself, or who worked for it
-            self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=broke))
+            unverified = letter.verified is False
+            self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=broke, unverified=unverified))
         if self._run is not None:
             self._run.tell(letter)
 
@@ -318,13 +318,13 @@ class Staff:
         if not self._living and self._run is not None:
             self._run.tell(Nudge())
 
-    def say(self, agent: str, text: str, sender: str) -> bool:
-        """Hand a text to a living agent for its next turn. Tell whether it lives."""
     def _tell(self, agent: str, letter: AgentLetter) -> bool:
         """Put a letter into a living agent's box. Tell whether it lives."""
         ref = self.agents.get(agent)
         return agent in self._living and ref is not None and ref.tell(letter)
 
+    def say(self, agent: str, text: str, sender: str) -> bool:
+        """Hand a text to a living agent for its next turn. Tell whether it lives."""
         return self.talk.send(agent, text, sender) is not None
 
     # ------------------------------------------------------------ stopping
@@ -349,7 +349,8 @@ class Staff:
             self._crashes += 1
             path = self.folder.path / f"crash-{self._crashes}.txt"
             try:
-                path.write_text("".join(traceback.format_exception(error)), encoding="utf-8", errors="replace")
+                text = self.place.mask.text("".join(traceback.format_exception(error)))
+                path.write_text(text, encoding="utf-8", errors="replace")
                 told = f"its traceback is in {path}"
             except OSError as failed:
                 told = f"its traceback could not be written ({failed.strerror})"

@@ -40,6 +40,8 @@ class Answer:
 
     finding: Finding
     exit_code: int | None = None
+    verified: bool | None = None
+    """Of a check of completion that lets the ending stand: whether it passed (G5)."""
 
 
 class Hook(Protocol):

@@ -71,7 +71,11 @@ def pin_files(hooks: Iterable[HookSpec], folder: str) -> Pinned:
 
 
 def _pin(file: str, folder: str) -> Pin:
-    path = os.path.join(os.path.abspath(folder), file)  # noqa: PTH100, PTH118 - links stay as they are spelled
+    return pin_script(os.path.join(os.path.abspath(folder), file))  # noqa: PTH100, PTH118 - links stay as they are spelled
+
+
+def pin_script(path: str) -> Pin:
+    """Pin the script at an absolute path. Raises OSError when it cannot be had."""
     content = _read(path)
     return Pin(path=path, content=content, digest=hashlib.sha256(content).hexdigest())
 

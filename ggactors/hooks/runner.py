@@ -14,6 +14,7 @@ from attrs import define, evolve, field
 from ggactors.hooks.kinds import Bench, Hook, ObjectHook, hook_of
 from ggactors.hooks.subject import Subject  # noqa: TC001 - attrs reads it
 from ggactors.hooks.verdict import clip, same, verdict_of
+from ggactors.hooks.verify import VERIFY_COMPLETION, Verification, VerifyHook
 from ggactors.protocol.events import Hook as HookEvent
 from ggactors.protocol.events import Log
 from ggactors.protocol.hooks import (
@@ -22,6 +23,7 @@ from ggactors.protocol.hooks import (
     RUN_EVENTS,
     SILENT,
     STARTING,
+    BuiltInAction,
     HookOutcome,
     NoVerdict,
 )
@@ -73,6 +75,8 @@ class HookRunner:
     scratch: str = "."
     crew_folder: str = "."
     pins: Mapping[str, Pin] = field(factory=dict)
+    verification: Verification | None = None
+    """The check of completion, for where a hook is bound to it (G5)."""
     mask: Callable[[str], str] = str
     blocks: int = 0
     _bound: dict[str, list[Hook]] = field(init=False)
@@ -92,9 +96,14 @@ class HookRunner:
         )
         self._bound = {event: [] for event in EVENTS}
         for spec in self.hooks:
-            self._bound[spec.event].append(hook_of(spec, bench))
+            self._bound[spec.event].append(self._hook(spec, bench))
         for event in EVENTS:
             self._bound[event] += self._listening(event)
+
+    def _hook(self, spec: HookSpec, bench: Bench) -> Hook:
+        if self.verification is not None and spec.action == BuiltInAction(script=VERIFY_COMPLETION):
+            return VerifyHook(spec=spec, verification=self.verification, bench=bench)
+        return hook_of(spec, bench)
 
     def _listening(self, event: str) -> Iterable[Hook]:
         method = _method(event)
@@ -130,7 +139,7 @@ class HookRunner:
                 mask=self.mask,
             )
             self._tell(event, hook, verdict)
-            outcome = self._after(outcome, event, answer.finding, verdict)
+            outcome = _verified(self._after(outcome, event, answer.finding, verdict), answer.verified, verdict)
             if outcome.blocked is not None or outcome.failed is not None:
                 return outcome
         self._last.pop(event, None)

@@ -9,7 +9,7 @@ import re
 import signal
 from typing import TYPE_CHECKING, assert_never
 
-from ggactors.protocol.hooks import BLOCKING, Blocked, HookVerdict, NoVerdict, Passed, Told
+from ggactors.protocol.hooks import BLOCKING, Blocked, GaveUp, HookVerdict, NoVerdict, Passed, Told
 from ggactors.protocol.values import Refused
 from ggactors.rules.document import parse_json
 
@@ -139,6 +139,8 @@ def verdict_of(
         case Blocked(reason=why):
             outcome = "blocked" if blocks else "failed"
             reason = why if blocks else f"nothing can be blocked at {event}: {why}"
+        case GaveUp(reason=why):
+            outcome, reason = "failed", why
         case NoVerdict(cause=cause):
             outcome = "blocked" if blocks else "failed"
             reason = f"the check `{name}` gave no verdict: {cause}"

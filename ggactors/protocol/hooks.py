@@ -135,7 +135,14 @@ class NoVerdict:
     cause: str
 
 
-Finding = Passed | Told | Blocked | NoVerdict
+@frozen(kw_only=True)
+class GaveUp:
+    """A check of completion failed as often as it may: nothing stands in the way any more, and the work is unverified (G5)."""
+
+    reason: str
+
+
+Finding = Passed | Told | Blocked | NoVerdict | GaveUp
 
 Payload = dict[str, Any]
 """What a hook is told of the event, as plain values."""

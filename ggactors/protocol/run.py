@@ -34,6 +34,7 @@ class MergeAgentGone:
 
     agent: str
     broke_down: bool = False
+    unverified: bool = False
 
 
 @frozen(kw_only=True)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ggactors.protocol.hooks import HookAction
 
 KINDS = ("command", "script", "built-in")
-LATER_EVENTS = ("pre-compact", "post-compact")
-LATER_BUILT_INS = ("verify-completion",)
 _LONGEST_NAME = 60
 
 
@@ -44,8 +42,6 @@ def _read_hook(place: Place, *, run_level: bool) -> HookSpec | None:
     event = table.need("event", _event(run_level=run_level), "name the event")
     name = table.read("name", words)
     action = _read_action(table)
-    if event in LATER_EVENTS:
-        place.wrong(f"hook on {event!r} is not in this version", "remove it")
     if isinstance(action, BuiltInAction):
         _check_built_in(table.at("action").at("script"), action.script, event)
     if event is None or action is None:
@@ -114,11 +110,9 @@ def _inside(place: Place) -> str | None:
 
 
 def _check_built_in(place: Place, script: str, event: str | None) -> None:
-    """Refuse a built-in of a later version, and one that would never have anything to say at its event."""
+    """Refuse a built-in that would never have anything to say at its event."""
     only = BUILT_IN_EVENTS.get(script)
-    if script in LATER_BUILT_INS:
-        place.wrong(f"{script!r} is not in this version", "remove the hook, or run the check as a command")
-    elif event is not None and only not in (None, event):
+    if event is not None and only not in (None, event):
         place.wrong(f"{script!r} has nothing to do at {event!r}", f"bind it to {only!r}")
 
 
