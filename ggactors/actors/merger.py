@@ -181,6 +181,8 @@ class MergerActor:
                 gone = await self._until_gone(agent, inbox)
                 struck, unverified = gone.broke_down, gone.unverified
             found = await self.repository.resolution()
+            if unverified and isinstance(found, Resolved):
+                found = Unresolved(reason=f"{agent} closed unverified")
         except CannotDispatch as error:
             failure, found = "the merge agent could not be dispatched", Unresolved(reason=str(error))
         except RepositoryBroken as error:

@@ -55,6 +55,17 @@ def hook_object_problems(objects: Sequence[HookObject]) -> tuple[Problem, ...]:
     )
 
 
+def _verified(outcome: HookOutcome, verified: bool | None, verdict: HookVerdict) -> HookOutcome:
+    """Add what a check of completion said; of two, one that was given up on counts."""
+    match verified:
+        case None:
+            return outcome
+        case False:
+            return evolve(outcome, verified=False, unverified=verdict.reason)
+        case True:
+            return outcome if outcome.verified is False else evolve(outcome, verified=True)
+
+
 def _method(event: str) -> str:
     return event.replace("-", "_")
 

@@ -30,7 +30,10 @@ class AgentGone:
 
 @frozen(kw_only=True)
 class MergeAgentGone:
-    """The agent that was to finish a conflicted merge came to its end, whatever the end was. ``broke_down``: by our defect."""
+    """The agent that was to finish a conflicted merge came to its end, whatever the end was. ``broke_down``: by our defect.
+
+    ``unverified``: its check of completion was given up on (G5).
+    """
 
     agent: str
     broke_down: bool = False

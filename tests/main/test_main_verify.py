@@ -61,7 +61,7 @@ async def test_a_check_that_hangs_is_killed_with_its_whole_group_and_counts_as_a
     crew, work = one_agent(tmp_path, MANY)
     began = time.monotonic()
     verify = "sleep 77 & echo $! > ../pid; wait"
-    outcome, events = await run_to_end(crew, work, home=tmp_path / "state", verify=verify)
+    outcome, _ = await run_to_end(crew, work, home=tmp_path / "state", verify=verify)
     assert outcome.verified is False
     assert time.monotonic() - began < 30
     assert "longer than 0.3 s" in outcome.summary
