@@ -201,8 +201,9 @@ class LlamaModel:
         return Usage(input=most, output=self.source.longest, cost=cost)
 
     def _constrained(self, request: ModelRequest) -> dict[str, Any]:
-        longest = self.source.longest if self.source.longest <= LONGEST_TEXT else None
-        schema = reply_schema(request.tools, longest=longest)
+        # Two texts of this length fit a reply also where every character is a token, so a call is whole before it is cut off.
+        longest = max(self.source.longest // 2 - 32, 16)
+        schema = reply_schema(request.tools, longest=longest if longest <= LONGEST_TEXT else None)
         plain = plain_messages(request.messages, request.tools)
         return {
             "messages": [{"role": one.role, "content": one.text} for one in plain],
