@@ -48,14 +48,31 @@ class Disk:
         finally:
             os.close(handle)
 
+    def fill(self, folder: int, name: bytes, path: bytes, content: bytes, mode: int) -> os.stat_result:
+        """Create a file in a folder that is held open, as ``make`` does: its way is not looked up again for each of many."""
+        self.step("make", path)
+        try:
+            handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode, dir_fd=folder)
+        except OSError as error:
+            raise OSError(error.errno, os.strerror(error.errno or errno.EIO), path) from error
+        try:
+            if content:
+                self.write(handle, content, path)
+            return os.fstat(handle)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(handle)
+
     def write(self, handle: int, content: bytes, path: bytes) -> None:
         """Write all of ``content``; a disk that refuses names ``path``."""
         self.step("write", path)
         try:
             written = os.write(handle, content)
-            view = memoryview(content)[written:]
-            while view:
-                view = view[os.write(handle, view) :]
+            while written < len(content):
+                written += os.write(handle, memoryview(content)[written:])
         except OSError as error:
             raise OSError(error.errno, os.strerror(error.errno or errno.EIO), path) from error
 

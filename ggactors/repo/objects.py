@@ -144,7 +144,8 @@ class Objects:
 
     def blob(self, sha: Sha) -> bytes:
         """Read a file's bytes."""
-        return self.raw(sha)[1]
+        kept = self._texts.get(sha)
+        return self.raw(sha)[1] if kept is None else kept
 
     def tree(self, sha: Sha) -> Mapping[bytes, Entry]:
         """Read a folder: name to mode and id, modes canonical. Do not change the answer."""

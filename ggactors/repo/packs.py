@@ -126,7 +126,8 @@ class Pack:
             return b""
         engine = zlib.decompressobj()
         step = size + (size >> 3) + 64
-        out = engine.decompress(self._pack[start : start + step])
+        room = size + 1  # for all of it at once, and for the end
+        out = engine.decompress(self._pack[start : start + step], room)
         while not engine.eof:
             start += step
             more = self._pack[start : start + step]
@@ -210,7 +211,11 @@ class Packs:
 
         ``known``: look only into packs that were seen before.
         """
-        found = self._among_known(raw) if known else self.locate(raw)
+        for pack in self._packs.values():
+            offset = pack.find(raw)
+            if offset is not None:
+                return self._read(pack, offset)
+        found = None if known else self.locate(raw)
         return None if found is None else self._read(*found)
 
     def _read(self, pack: Pack, offset: int) -> tuple[int, bytes]:

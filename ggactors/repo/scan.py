@@ -7,12 +7,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import sys
 from typing import TYPE_CHECKING
 
 from attrs import Factory, define
 
 from ggactors.repo.ignore import Ignore
-from ggactors.repo.index import EXTENDED, STAT, Index, file_mode, record_entry, sits_out, stat_fields
+from ggactors.repo.index import EXTENDED, INTENT_TO_ADD, STAT, Index, file_mode, record_entry, sits_out, stat_fields
 from ggactors.repo.objects import BLOB, EXECUTABLE, FILE, GITLINK, LINK, Entry, Sha, digest
 
 if TYPE_CHECKING:
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from ggactors.repo.place import Place
 
 Found = tuple[os.stat_result, Entry]
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_CODING = sys.getfilesystemencoding()
 
 
 @define
@@ -39,8 +43,6 @@ class Scan:
     nested: list[bytes] = Factory(list)
     """Untracked folders that are repositories of their own."""
     unreadable: list[bytes] = Factory(list)
-    clashing: list[bytes] = Factory(list)
-    """Gitlinks whose repository is at another commit."""
 
     @property
     def clean(self) -> bool:
@@ -120,61 +122,75 @@ class Scanner:
         self._strays = strays
         self._ends = place.line_ends(index)
         self._ignored = Ignore(place)
-        self._seen: set[bytes] = set()
-        self._stack: list[tuple[bytes, bytes]] = []
+        self._left = dict(index.records)
+        """What the index names and the walk has not come upon."""
+        self._stack: list[bytes] = []
         self.found = Scan()
 
     def run(self) -> Scan:
         """Walk, and answer what was found."""
-        self._stack.append((self._place.root, b""))
+        self._stack.append(b"")
         while self._stack:
-            folder, prefix = self._stack.pop()
+            prefix = self._stack.pop()
             try:
-                with os.scandir(folder) as entries:
-                    self._entries(entries, prefix)
+                self._look(prefix)
             except PermissionError:
                 self.found.unreadable.append(prefix.rstrip(b"/") or b".")
-            except (FileNotFoundError, NotADirectoryError):
-                continue  # gone while we looked
-        index = self._index
-        if len(self._seen) != len(index.records) + len(index.unmerged):
-            self.found.deleted += [
-                path
-                for path, raw in index.records.items()
-                if path not in self._seen and not sits_out(raw) and raw[24:28] != b"\x00\x00\xe0\x00"
-            ]
+            except OSError as error:
+                if error.errno not in _GONE:
+                    raise
+        self.found.deleted += [
+            path for path, raw in self._left.items() if not sits_out(raw) and raw[24:28] != b"\x00\x00\xe0\x00"
+        ]
         return self.found
 
-    def _entries(self, entries: Iterator[os.DirEntry[bytes]], prefix: bytes) -> None:
+    def _look(self, prefix: bytes) -> None:
+        """Look into a folder, held open: no name in it is searched for from the top again, and no link is followed to it."""
+        folder = self._place.on_disk(prefix[:-1]) if prefix else self._place.root
+        handle = os.open(folder, _FOLDER | (os.O_NOFOLLOW if prefix else 0))
+        try:
+            with os.scandir(handle) as entries:
+                self._entries(entries, prefix)
+        finally:
+            os.close(handle)
+
+    def _entries(self, entries: Iterator[os.DirEntry[str]], prefix: bytes) -> None:
         """Look at a folder's entries; the one case of nearly all of them, a file as the index knows it, is settled right here."""
-        records, stamp, seen, pack = self._index.records, self._index.stamp, self._seen.add, STAT.pack
+        left, stamp, pop, pack = self._left, self._index.stamp, self._left.pop, STAT.pack
         second, mask = 1_000_000_000, 0xFFFFFFFF
         for entry in entries:
-            name = entry.name
-            path = prefix + name
-            raw = records.get(path)
-            if raw is not None and raw[26] & 0xF0 == 0x80 and not raw[60] & EXTENDED:
-                found = entry.stat(follow_symlinks=False)
-                changed, modified = found.st_ctime_ns, found.st_mtime_ns
-                fields = pack(
-                    changed // second & mask, changed % second, modified // second & mask, modified % second,
-                    found.st_dev & mask, found.st_ino & mask, 0x81ED if found.st_mode & 0o100 else 0x81A4,
-                    found.st_uid & mask, found.st_gid & mask, found.st_size & mask,
-                )  # fmt: skip
-                if raw[:40] == fields and modified < stamp and found.st_mode & 0o170000 == 0o100000:
-                    seen(path)
-                    continue
-            if name != b".git" or (self._strays and prefix):
-                self._visit(entry, path)
+            path = prefix + entry.name.encode(_CODING, "surrogateescape")
+            raw = pop(path, None)
+            try:
+                if raw is not None and raw[26] & 0xF0 == 0x80 and not raw[60] & EXTENDED:
+                    found = entry.stat(follow_symlinks=False)
+                    mode, inode, device, _, user, group, size, _, modified, changed = found
+                    finest = found.st_mtime_ns
+                    if (  # as ``stat_fields`` does it: the call would cost as much as the comparison
+                        size <= mask and 0 <= modified <= mask and 0 <= changed <= mask
+                        and raw[:40] == pack(
+                            changed, found.st_ctime_ns % second, modified, finest % second, device & mask,
+                            inode & mask, 0x81ED if mode & 0o100 else 0x81A4, user, group, size,
+                        )
+                        and finest < stamp
+                        and mode & 0o170000 == 0o100000
+                    ):  # fmt: skip
+                        continue
+                if entry.name != ".git" or (self._strays and prefix):
+                    self._visit(entry, path, raw)
+                elif raw is not None:
+                    left[path] = raw
+            except FileNotFoundError:  # gone while we looked
+                if raw is not None:
+                    left[path] = raw
 
-    def _visit(self, entry: os.DirEntry[bytes], path: bytes) -> None:
-        raw = self._index.records.get(path)
+    def _visit(self, entry: os.DirEntry[str], path: bytes, raw: bytes | None) -> None:
         if raw is not None:
             self._tracked(entry, path, raw)
         elif path in self._index.unmerged:
-            self._seen.add(path)
+            return
         elif entry.is_dir(follow_symlinks=False):
-            self._folder(entry, path)
+            self._folder(path)
         elif self._strays:
             self.found.strays.append(path)
         elif (
@@ -184,43 +200,42 @@ class Scanner:
         ):
             self._read(entry, path, None)
 
-    def _folder(self, entry: os.DirEntry[bytes], path: bytes) -> None:
+    def _folder(self, path: bytes) -> None:
         if not self._index.tracks_below(path):
             if self._strays:
                 self.found.strays.append(path)
                 return
             if not self._want_fresh or self._ignored(path, folder=True):
                 return
-            if not self._into_nested and is_repository(entry.path):
+            if not self._into_nested and is_repository(self._place.on_disk(path)):
                 self.found.nested.append(path)
                 return
-        self._stack.append((entry.path, path + b"/"))
+        self._stack.append(path + b"/")
 
-    def _tracked(self, entry: os.DirEntry[bytes], path: bytes, raw: bytes) -> None:
+    def _tracked(self, entry: os.DirEntry[str], path: bytes, raw: bytes) -> None:
         found = entry.stat(follow_symlinks=False)
         mode = found.st_mode
         if raw[24:28] == b"\x00\x00\xe0\x00":  # a gitlink: its repository is its own affair
-            if not self._through_links or not is_repository(entry.path):
-                self._seen.add(path)
+            if not self._through_links or not is_repository(self._place.on_disk(path)):
                 return
             self.found.deleted.append(path)
         kept = file_mode(mode)
         if kept is None:
+            self._left[path] = raw
             if stat.S_ISDIR(mode):
-                self._folder(entry, path)
+                self._folder(path)
             return
         if not self._place.settings.file_mode and kept == FILE and record_entry(raw)[0] == EXECUTABLE:
             kept = EXECUTABLE
-        self._seen.add(path)
         if (
             raw[:40] == stat_fields(found, kept)
             and found.st_mtime_ns < self._index.stamp
-            and not (raw[60] & EXTENDED and raw[62] & 0x20)
+            and not (raw[60] & EXTENDED and raw[62] & INTENT_TO_ADD)
         ):
             return
         self._read(entry, path, raw, kept)
 
-    def _read(self, entry: os.DirEntry[bytes], path: bytes, raw: bytes | None, kept: int | None = None) -> None:
+    def _read(self, entry: os.DirEntry[str], path: bytes, raw: bytes | None, kept: int | None = None) -> None:
         try:
             found = entry.stat(follow_symlinks=False)
             mode = kept if kept is not None else file_mode(found.st_mode)
@@ -228,9 +243,10 @@ class Scanner:
                 return
             if raw is None and mode == EXECUTABLE and not self._place.settings.file_mode:
                 mode = FILE
-            content = read_file(entry.path, mode)
+            content = read_file(self._place.on_disk(path), mode)
         except (FileNotFoundError, NotADirectoryError):
-            self._seen.discard(path)
+            if raw is not None:
+                self._left[path] = raw
             return
         except OSError as error:
             if error.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP):
@@ -245,7 +261,7 @@ class Scanner:
         sha = only_name(content)
         if (mode, sha) == before:
             self.found.refreshed[path] = (found, before)
-            if raw[60] & EXTENDED and raw[62] & 0x20:  # intended to be added, and empty
+            if raw[60] & EXTENDED and raw[62] & INTENT_TO_ADD:  # intended to be added, and empty
                 self.found.changed[path] = (found, (mode, self._keep(content)))
         else:
             self.found.changed[path] = (found, (mode, self._keep(content)))

@@ -19,15 +19,21 @@ Changes = dict[bytes, Entry | None]
 """What becomes of paths: their new entry, or None when they go."""
 
 
-def walk(store: Objects, tree: Sha, prefix: bytes = b"") -> Iterator[tuple[bytes, int, Sha]]:
-    """Yield every file below a tree: path, mode, id."""
+def folders(store: Objects, tree: Sha, prefix: bytes = b"") -> Iterator[tuple[bytes, Mapping[bytes, Entry]]]:
+    """Yield every folder of a tree, those above first: its path with a slash at the end (the top: none) and what is in it."""
     stack = [(prefix, tree)]
     while stack:
-        folder, sha = stack.pop()
-        for name, (mode, child) in store.tree(sha).items():
-            if mode == DIRECTORY:
-                stack.append((folder + name + b"/", child))
-            else:
+        path, sha = stack.pop()
+        entries = store.tree(sha)
+        yield path, entries
+        stack += [(path + name + b"/", child) for name, (mode, child) in entries.items() if mode == DIRECTORY]
+
+
+def walk(store: Objects, tree: Sha, prefix: bytes = b"") -> Iterator[tuple[bytes, int, Sha]]:
+    """Yield every file below a tree: path, mode, id."""
+    for folder, entries in folders(store, tree, prefix):
+        for name, (mode, child) in entries.items():
+            if mode != DIRECTORY:
                 yield folder + name, mode, child
 
 
