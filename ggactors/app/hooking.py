@@ -35,6 +35,8 @@ class Hooking:
     folder: RunFolder
     emit: Callable[[Event], None]
     mask: Mask
+    arm: Callable[[], None]
+    """Arms the run's watchdog, before a process is started."""
 
     def of_agent(self, order: AgentOrder, profile: Profile, env: Mapping[str, str]) -> HookRunner:
         """Make the runner of an agent's hooks. Its processes get the environment of the agent's commands."""
@@ -56,7 +58,7 @@ class Hooking:
         scratch = self.folder.outputs / name
         return HookRunner(
             subject=subject,
-            processes=LocalProcesses(scratch=scratch, mask=self.mask, agent=name),
+            processes=LocalProcesses(scratch=scratch, mask=self.mask, agent=name, arm=self.arm),
             emit=self.emit,
             hooks=hooks,
             objects=self.launch.hooks,

@@ -20,6 +20,7 @@ from ggactors.telemetry.folds import RunView
 from ggactors.testing.crews import crew_document
 from ggactors.testing.journals import MemoryJournal
 from ggactors.testing.memory import MemoryRepository
+from ggactors.tools.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -142,6 +143,7 @@ class Simulation:
             view=view,
             lines=_Lines(),  # type: ignore[arg-type]
             events_path=self.folder / "events.jsonl",
+            watchdog=Watchdog("simulated"),
         )
         launch = Launch(
             crew=crew,

@@ -36,17 +36,20 @@ _GIT_SETTINGS = (
 
 
 def agent_environment(
-    agent: str, profile: Profile, source: Mapping[str, str], *, ceiling: str | None = None
+    agent: str, profile: Profile, source: Mapping[str, str], *, ceiling: str | None = None, token: str | None = None
 ) -> dict[str, str]:
     """Compose the environment of one agent's commands from the operator's.
 
     The profile's ``shell_env`` names further variables to pass on; ``ceiling`` is the folder above which git looks for no
-    repository. The git identity is the operator's where their environment sets one, else the agent's id.
+    repository; ``token`` marks the run's processes.
+
+    The git identity is the operator's where their environment sets one, else the agent's id.
     """
     env = {name: source[name] for name in source if name in PASSED or name.startswith("LC_")}
     env.setdefault("PATH", DEFAULT_PATH)
-    if MARK in source:
-        env[MARK] = source[MARK]
+    marks = [mark for mark in (source.get(MARK), token) if mark]
+    if marks:
+        env[MARK] = ":".join(marks)
     for who in ("AUTHOR", "COMMITTER"):
         env[f"GIT_{who}_NAME"] = source.get(f"GIT_{who}_NAME", agent)
         env[f"GIT_{who}_EMAIL"] = source.get(f"GIT_{who}_EMAIL", f"{agent}@{_EMAIL_DOMAIN}")

@@ -25,6 +25,7 @@ from ggactors.tools.output import Outputs, Recorder
 from ggactors.tools.strays import MARK, end_strays, last_pid, no_wrap_secs
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from ggactors.tools.mask import Mask
@@ -177,17 +178,22 @@ class LocalProcesses:
     """Programs run on this machine; obeys ``ports.Processes``.
 
     ``scratch`` is a folder outside every worktree, made when needed; outputs too long to be shown are kept there, for whoever
-    may read it. ``agent`` names whose programs they are.
+    may read it. ``agent`` names whose programs they are; ``arm`` is called before each.
     """
 
-    def __init__(self, *, scratch: Path, mask: Mask, agent: str = "run") -> None:
+    def __init__(
+        self, *, scratch: Path, mask: Mask, agent: str = "run", arm: Callable[[], None] | None = None
+    ) -> None:
         self._outputs = Outputs(str(scratch))
         self._mask = mask
+        self._arm = arm
         self._token = f"{agent}.{secrets.token_hex(8)}"
         self._calls = itertools.count(1)
 
     async def run(self, order: ProcessOrder) -> ProcessEnded | Refused:
         """Run a program to its end. Cancelled, timed out or done: no process of it is left."""
+        if self._arm is not None:
+            self._arm()
         merged = Recorder(self._outputs, self._mask, "hook", ending=DECISION if order.apart else None)
         errors = Recorder(self._outputs, self._mask, "hook") if order.apart else None
         try:

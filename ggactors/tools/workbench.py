@@ -64,7 +64,7 @@ class LocalWorkbench:
     """One agent's workbench in a directory of this machine; obeys ``ports.Workbench``.
 
     ``scratch`` is a folder of the agent's own outside ``root``, made when needed and removed by ``close``; long outputs are
-    kept there, where the agent may read them. ``env`` is the whole environment of its commands.
+    kept there, where the agent may read them. ``env`` is the whole environment of its commands; ``arm`` is called before each.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class LocalWorkbench:
         env: Mapping[str, str],
         mask: Mask | None = None,
         agent: str = "agent",
+        arm: Callable[[], None] | None = None,
     ) -> None:
         self.root = os.path.abspath(root)  # noqa: PTH100 - links in it stay as they are spelled
         self._scratch = os.path.abspath(scratch)  # noqa: PTH100
@@ -84,6 +85,7 @@ class LocalWorkbench:
         self._outputs = Outputs(self._scratch)
         self._token = f"{agent}.{secrets.token_hex(8)}"
         self._calls = 0
+        self._arm = arm
 
     async def read_file(self, path: str, offset: int | None = None, limit: int | None = None) -> FileRead | Refused:
         """Read a file, or ``limit`` lines of it from line ``offset`` on. A binary file is described."""
@@ -122,6 +124,8 @@ class LocalWorkbench:
         refused = held_back(command)
         if refused is not None:
             return refused
+        if self._arm is not None:
+            self._arm()
         self._calls += 1
         order = Command(
             line=command, folder=self.root, env=self._env, seconds=seconds, mark=f"{self._token}.{self._calls}"
