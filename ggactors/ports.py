@@ -55,6 +55,7 @@ class ModelFault(Exception):  # noqa: N818 - the field's word for it
         auth: bool = False,
         retry_after: float | None = None,
         overflow: bool = False,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -63,6 +64,8 @@ class ModelFault(Exception):  # noqa: N818 - the field's word for it
         self.retry_after = retry_after
         self.overflow = overflow
         """The request is longer than the model's window: no retry cures it, a shorter request may."""
+        self.usage = usage
+        """What the call spent all the same, where that is known; counted like any other."""
 
 
 class JournalBroken(Exception):  # noqa: N818
@@ -80,7 +83,11 @@ class Model(Protocol):
     """What usage events call it."""
 
     async def reply(self, request: ModelRequest) -> ModelReply:
-        """Answer one turn. Raises ModelFault. Cancelled: nothing of the answer is kept."""
+        """Answer one turn. Raises ModelFault. Cancelled: nothing of the answer is kept.
+
+        A model that learns what a call spends before it is over may also define ``take_spent() -> Usage | None``: what the last
+        call, cut off, had spent, given once.
+        """
 
     def bound(self, request: ModelRequest) -> Usage | None:
         """Give an upper bound of what ``reply`` to this request may spend, or None when it cannot be known (C3)."""
@@ -148,6 +155,9 @@ class Views(Protocol):
 
     def take_opened(self) -> tuple[str, ...]:
         """Take what was opened since the last time, as texts for the model."""
+
+    def still_open(self) -> tuple[str, ...]:
+        """Give the views that were handed over and are still open, the latest last, as texts for a compacted conversation."""
 
 
 class ProgramRunner(Protocol):

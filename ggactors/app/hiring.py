@@ -56,8 +56,9 @@ if TYPE_CHECKING:
     from ggactors.runtime.slots import Seat
     from ggactors.store.folder import RunFolder
     from ggactors.tools.mask import Mask
-    from ggactors.tools.toolbox import Kit
     from ggactors.tools.mcp import McpHouse
+    from ggactors.tools.toolbox import Kit
+    from ggactors.tools.watchdog import Watchdog
 
 
 Assigned = IssueAssigned | ReviewAssigned
@@ -126,9 +127,9 @@ class Hiring:
         bench = self._workbench(order, env)
         hooks = self.hooking.of_agent(order, profile, env)
         kits = self._kits(profile)
+        servers = kit_for(profile, self.mcp, env=env, folder=order.workdir)
         toolbox = build_toolbox(
             profile,
-        servers = kit_for(profile, self.mcp, env=env, folder=order.workdir)
             agent=order.id,
             workbench=bench,
             ask_board=None if self.desk.board is None else self.desk.board.ask,
@@ -137,9 +138,9 @@ class Hiring:
             kits=kits,
             extra=self.launch.tools if servers is None else (*self.launch.tools, *servers.tools),
             mask=self.mask,
+            also_close=None if servers is None else servers.close,
         )
         box = self.hooking.around(toolbox, hooks, bench, order.workdir)
-            also_close=None if servers is None else servers.close,
         hired = self._coder(profile, order, box, _on_use(kits))
         return AgentActor(
             order=order,
@@ -172,6 +173,19 @@ class Hiring:
             floor=floor,
             interactive=floor.person,
         )
+
+    def _fallbacks(self, order: AgentOrder, profile: Profile) -> tuple[tuple[Model, ModelTraits], ...]:
+        """Make the models an agent falls back to, as the crew chains them; the launch saw to it that the chain ends."""
+        specs = {spec.key: spec for spec in self.launch.crew.models}
+        found: list[tuple[Model, ModelTraits]] = []
+        at, seen = profile.model, {profile.model.key}
+        while (key := at.options.get("fallback")) in specs and key not in seen:
+            at = specs[key]
+            seen.add(key)
+            source = self.launch.sources.get(key)
+            if source is not None:
+                found.append((source.model_for(order.id, profile.id), traits_of(source)))
+        return tuple(found)
 
     def _kits(self, profile: Profile) -> list[Kit]:
         """Make what serves the capabilities that are an agent's own."""
@@ -214,8 +228,10 @@ class Hiring:
         """Compose the environment of an agent's commands and of its hooks."""
         # Git started by an agent finds its worktree, also from a subdirectory, and never a repository around the state home.
         if self.repository is None:
-            return agent_environment(agent, profile, os.environ)
-        env = agent_environment(agent, profile, os.environ, ceiling=str(self.folder.path))
+            return agent_environment(agent, profile, os.environ, token=self.watchdog.token)
+        env = agent_environment(
+            agent, profile, os.environ, ceiling=str(self.folder.path), token=self.watchdog.token
+        )
         # Commits an agent makes itself bear the same identity as those the runtime makes of its work.
         for name, value in self.repository.facts.git_env:
             if name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_")) and name not in os.environ:
@@ -231,6 +247,7 @@ class Hiring:
             env=env,
             mask=self.mask,
             agent=order.id,
+            arm=self.watchdog.arm,
         )
 
     def _station(self, order: AgentOrder, assigned: Assigned | None) -> Station:

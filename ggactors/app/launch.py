@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 
     from ggactors.crew import Reading
+    from ggactors.crew.mcp import LoadedMcp
     from ggactors.crew.skills import LoadedSkills
     from ggactors.hooks.pins import Pin, Pinned
-    from ggactors.crew.mcp import LoadedMcp
     from ggactors.models.resolve import ModelSource, Resolution
     from ggactors.ports import HookObject, Workbench
     from ggactors.protocol.agent import AgentOrder
+    from ggactors.protocol.mcp import McpServer
     from ggactors.protocol.skills import Skill
     from ggactors.store.folder import RunFolder
-    from ggactors.protocol.mcp import McpServer
 
 
 @frozen(kw_only=True)
@@ -107,9 +107,8 @@ async def open_run(
 
     Raises LaunchRefused with every problem. Leaving the block before the run ended stops it at once, resumable.
     """
-    interactive: bool = False,
-    confirm: bool = False,
-    prompts: Sequence[str] = (),
+    from ggactors.models.resolve import close_all
+
     home_path = _home(home)
     launch = _checked(
         crew,
@@ -129,6 +128,7 @@ async def open_run(
         verify=verify,
     )
     async with AsyncExitStack() as stack:
+        stack.push_async_callback(close_all, launch.resolved)
         folder = _new_folder(home_path, run_id, stack)
         place = await stack.enter_async_context(open_workplace(launch, folder, home=home_path, note=note or _silent))
         staff = await stack.enter_async_context(_staff(launch, folder, place))
@@ -207,6 +207,8 @@ def _checked(
     verification = verify if isinstance(verify, Verification) else _verification(verify, workspace, read, problems)
     if problems or read is None:
         raise LaunchRefused(problems)
+    secrets = {**_shell_secrets(read), **servers.secrets, **resolution.secrets}
+    mask = Mask(secrets)
     return Launch(
         crew=read,
         workspace=workspace.resolve(),
@@ -222,36 +224,35 @@ def _checked(
         prompts=tuple(mask.text(prompt) for prompt in prompts if prompt.strip()),
         pins=pinned.pins,
         skills=skills.skills,
+        mcp=servers.servers,
+        secrets=secrets,
+        resolved=tuple(resolution.sources.values()),
     )
-    secrets = {**_shell_secrets(read), **servers.secrets, **resolution.secrets}
-    mask = Mask(secrets)
 
 
 def _read(
-    crew: Crew | Reading | str | Path, workspace: Path, problems: list[Problem]
+    crew: Crew | Reading | str | Path, workspace: Path, given: Collection[str], problems: list[Problem]
 ) -> tuple[Crew | None, Resolution, Pinned, LoadedSkills, LoadedMcp]:
     """Read the crew as far as it goes, with every model, file, skill and MCP config it names, adding what stands in the way."""
     from ggactors.crew import Reading, read_crew
+    from ggactors.crew.mcp import load_mcp
     from ggactors.crew.skills import load_skills
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import resolve_all
 
     if isinstance(crew, Crew):
-        mcp=servers.servers,
-        secrets=secrets,
-        resolved=tuple(resolution.sources.values()),
         reading = Reading(
             crew=crew,
             problems=(),
             models=crew.models,
             hooks=crew.every_hook,
             skills=crew.every_skills,
+            mcp=crew.every_mcp,
             folder=crew.folder,
         )
-    from ggactors.crew.mcp import load_mcp
     else:
         reading = crew if isinstance(crew, Reading) else read_crew(Path(crew))
-    resolution = resolve_all(reading.models, reading.folder)
+    resolution = resolve_all(reading.models, reading.folder, given=given)
     pinned = pin_files(reading.hooks, reading.folder)
     skills = load_skills(reading.skills, reading.folder)
     servers = load_mcp(reading.mcp, reading.folder, os.environ, workspace=workspace)
@@ -289,7 +290,6 @@ def _verification(
 
 def _workspace_problems(workspace: Path, crew: Crew | None, home: Path) -> list[Problem]:
     from ggactors.store.folder import refuse_workspace
-            mcp=crew.every_mcp,
 
     if not workspace.is_dir():
         return [Problem(path="workspace", what=f"{workspace} is not a folder", remedy="name an existing folder")]

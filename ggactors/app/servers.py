@@ -37,6 +37,12 @@ async def open_servers(launch: Launch, repository: Repository | None, stack: Asy
         servers = launch.mcp.get(profile.mcp.config, ())
         env = agent_environment(profile.id, profile, os.environ)
         problems += await house.learn(profile.mcp, servers, env=env, folder=folder)
+    taken = {tool.name for tool in launch.tools} & {
+        name for one in profiles if one.mcp for name in house.names(one.mcp.config)
+    }
+    for name in sorted(taken):
+        remedy = "give the server another name in the config"
+        problems.append(Problem(path="tools", what=f"a tool of a server is called `{name}` too", remedy=remedy))
     if not problems:
         problems += [problem for profile in profiles for problem in _unknown_tools(profile, house)]
     if problems:
@@ -65,4 +71,4 @@ def kit_for(profile: Profile, house: McpHouse | None, *, env: Mapping[str, str],
     """Make the servers of one agent, rooted in its folder; None where its profile has none."""
     if house is None or profile.mcp is None:
         return None
-    return house.kit(profile.mcp, env=env, folder=folder, allowed=profile.tools)
+    return house.kit(profile.mcp, env=env, folder=folder)

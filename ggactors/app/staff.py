@@ -26,6 +26,7 @@ from ggactors.actors.scheduler import SchedulerActor
 from ggactors.actors.spending import SpendGate
 from ggactors.actors.switch import Switch
 from ggactors.actors.teardown import Teardown
+from ggactors.actors.traffic import Traffic
 from ggactors.app.account import account_of, board_of, give_account, land
 from ggactors.app.hiring import Assigned, Hiring
 from ggactors.app.hooking import SESSION, Hooking
@@ -55,7 +56,7 @@ from ggactors.protocol.run import (
 from ggactors.protocol.values import Kind, Role, Status
 from ggactors.rules.briefs import dirty_note
 from ggactors.rules.charter import charter_of
-from ggactors.rules.spend import Ledger
+from ggactors.rules.priority import Chains
 from ggactors.runtime.fairlock import FairLock
 from ggactors.runtime.slots import SlotPool
 from ggactors.wire import Codec, Tagged
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
     from ggactors.ports import Hooks
+    from ggactors.protocol.events import Event
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat
     from ggactors.runtime.system import System
@@ -96,6 +98,7 @@ class Staff:
     done: trio.Event = field(factory=trio.Event)
     agents: dict[str, Ref[AgentLetter, None]] = field(factory=dict)
     tree: FairLock = field(factory=FairLock)
+    chains: Chains = field(factory=Chains)
     pool: SlotPool = field(init=False)
     family: Family = field(init=False)
     spending: SpendGate = field(init=False)
@@ -127,7 +130,7 @@ class Staff:
         self.family = Family(
             crew=self.launch.crew, spawn=self._spawn_subagent, wake=self._wake, release=self.switch.release
         )
-        self.spending = SpendGate(Ledger(max_cost=limits.max_cost, max_tokens=limits.max_tokens))
+        self.spending = SpendGate.of(limits)
 
     # ------------------------------------------------------------ opening
 
@@ -145,7 +148,7 @@ class Staff:
         self._say_what_was_found()
         charter = charter_of(launch.crew)
         if charter is not None:
-            board = BoardActor(charter, self.place.journal, emit, self._wake, self._nudge)
+            board = BoardActor(charter, self.place.journal, self._board_tells, self._wake, self._nudge)
             self._board = system.spawn("board", board, BOARD_CODEC)
         run = RunActor(
             switch=self.switch,
@@ -216,8 +219,10 @@ class Staff:
             pack=AGENT_FACTS.pack,
             mail=self.talk.mail,
             stop_run=self.stop,
+            traffic=Traffic(now=trio.current_time, jitter=random.random),
+            chains=self.chains,
         )
-        hooking = Hooking(launch=self.launch, folder=self.folder, emit=emit, mask=mask)
+        hooking = Hooking(launch=self.launch, folder=self.folder, emit=emit, mask=mask, arm=self.place.watchdog.arm)
         self._hiring = Hiring(
             launch=self.launch,
             folder=self.folder,
@@ -229,13 +234,19 @@ class Staff:
             talk=self.talk,
             hooking=hooking,
             mask=mask,
+            watchdog=self.place.watchdog,
             programs=self.place.programs,
+            mcp=self.place.mcp,
         )
         env = self._hiring.environment(SESSION, self.launch.crew.root)
         self._hooks = self._hiring.opening = hooking.of_session(self._root_order(), env)
         return teardown
 
-            mcp=self.place.mcp,
+    def _board_tells(self, event: Event) -> None:
+        """Let what the board tells reach those who weigh calls by it before anybody acts on it."""
+        self.chains.hear(event)
+        self.place.emit(event)
+
     def _root_order(self) -> AgentOrder:
         root = self.launch.crew.root
         repository = self.place.repository

@@ -9,7 +9,7 @@ import shutil
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.app.servers import open_servers
 from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
@@ -17,6 +17,8 @@ from ggactors.protocol.events import Log
 from ggactors.protocol.values import Problem
 from ggactors.runtime.bus import EventBus
 from ggactors.runtime.clock import RealClock
+from ggactors.tools.mask import Mask
+from ggactors.tools.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
     from ggactors.store.folder import RunFolder
     from ggactors.telemetry.folds import RunView
     from ggactors.telemetry.sink import JsonLines
-
-
     from ggactors.tools.mcp import McpHouse
+
+
 @frozen(kw_only=True)
 class Workplace:
     """The opened things of one run. ``repository`` is None without a board (B12); ``view`` is folded from the events."""
@@ -42,17 +44,19 @@ class Workplace:
     view: RunView
     lines: JsonLines
     events_path: Path
+    watchdog: Watchdog
+    """Ends the commands of a runtime that is killed at once."""
     programs: Programs | None = None
     """The sandbox, where a profile answers with programs."""
-
-    def emit(self, event: Event) -> None:
-        """Emit an event of the run."""
-        self.bus.emit(event)
     mcp: McpHouse | None = None
     """The MCP servers, where a profile has some."""
 
     mask: Mask = field(factory=Mask)
     """Keeps the values of keys in use out of every event."""
+
+    def emit(self, event: Event) -> None:
+        """Emit an event of the run."""
+        self.bus.emit(self.mask.value(event))
 
 
 @asynccontextmanager
@@ -108,12 +112,12 @@ async def _open(
         bus.add_sink(cast("Callable[[Header], None]", sink))
     stack.callback(bus.close)
 
+    watchdog = Watchdog(f"{folder.id}.{secrets.token_hex(4)}")
+    stack.callback(watchdog.close)
     journal = await stack.enter_async_context(open_journal(folder.journal, on_trouble=trouble))
     repository = await _open_repository(launch, folder, note)
     if repository is not None:
         stack.push_async_callback(repository.close)
-    watchdog = Watchdog(f"{folder.id}.{secrets.token_hex(4)}")
-    stack.callback(watchdog.close)
     return Workplace(
         bus=bus,
         journal=journal,
@@ -121,14 +125,15 @@ async def _open(
         view=view,
         lines=lines,
         events_path=folder.events,
+        watchdog=watchdog,
         programs=await _open_programs(launch, note, stack),
+        mcp=await open_servers(launch, repository, stack),
+        mask=Mask(dict(launch.secrets)),
     )
 
 
 async def _open_programs(launch: Launch, note: Callable[[str], None], stack: AsyncExitStack) -> Programs | None:
     """Open the sandbox where a profile needs it; what it runs on is compiled first, once a machine."""
-        mcp=await open_servers(launch, repository, stack),
-        mask=Mask(dict(launch.secrets)),
     coders = {
         profile.code.language: profile.code.limits for profile in launch.crew.profiles if profile.code is not None
     }

@@ -69,9 +69,8 @@ def _ask(path: Path, mark: str, shown: list[str], otherwise: str) -> None:
     home = state_home(os.environ)
     if is_trusted(home, mark):
         return
-    shown = [f"Found the crew {one_line(str(path))}. It would execute:", *_what_runs(executes, crew)]
     if not (is_terminal(sys.stdin) and is_terminal(sys.stderr)):
-        raise Refusal("\n".join([*shown, "Name it as CREW, or run with --trust."]))
+        raise Refusal("\n".join([*shown, otherwise]))
     print(*shown, sep="\n", file=sys.stderr)
     print("Run it, and remember this yes for exactly this content? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
@@ -102,10 +101,10 @@ def executed_files(reading: Reading) -> dict[Path, str]:
     from ggactors.crew.skills import load_skills
 
     for code in load_skills(reading.skills, reading.folder).code:
+        files[code] = "in the sandbox, when its skill is read"
     for servers in reading.mcp:
         if servers.config is not None:
             files[Path(reading.folder) / servers.config] = "the MCP servers declared there"
-        files[code] = "in the sandbox, when its skill is read"
     return files
 
 

@@ -57,6 +57,19 @@ CAPABILITIES = (
 
 
 @frozen(kw_only=True)
+class SpendLimits:
+    """What one issue, one epic or one profile may spend. ``None`` is off; cost is in the prices' currency."""
+
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def armed(self) -> bool:
+        """Tell whether any of them is on."""
+        return self.max_cost is not None or self.max_tokens is not None
+
+
+@frozen(kw_only=True)
 class Limits:
     """The ceilings in force, defaults applied (C2, C3). ``None`` is off. Times in seconds, cost in the prices' currency."""
 
@@ -68,6 +81,8 @@ class Limits:
     error_rate_window: int | None = 50
     max_cost: float | None = None
     max_tokens: int | None = None
+    per_issue: SpendLimits | None = None
+    per_epic: SpendLimits | None = None
 
 
 @frozen(kw_only=True)
@@ -164,6 +179,8 @@ class Profile:
     compaction: CompactionSpec | None = None
     """Set when compaction is on."""
     stuck: StuckDetection = StuckDetection()
+    limits: SpendLimits | None = None
+    """What all its agents may spend between them."""
 
     def grants(self, tool: str, operation: str) -> bool:
         """Tell whether the allowlist lets an operation pass: by its tool's name, in code mode by its id."""

@@ -73,7 +73,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     stuck = read_stuck_detection(table.at("stuckDetection")) if "stuckDetection" in table else StuckDraft()
     drafts = _read_agents(table, models if readable else None)
     named = _every_model(models, drafts)
-    if limits.max_cost is not None:
+    if _counts_cost(limits, drafts):
         found += unpriced((draft.model for draft in drafts if draft.model is not None), models)
     problems = _once((*before, *copied.problems), found)
     crew = None
@@ -117,6 +117,12 @@ def _read_agents(table: Table, models: dict[str, ModelSpec | None] | None) -> tu
     drafts = tuple(read_profile(place.at(index), models) for index in range(len(place.value)))
     check_between(drafts, place)
     return drafts
+
+
+def _counts_cost(limits: Limits, drafts: Sequence[ProfileDraft]) -> bool:
+    """Tell whether any ceiling is on money, so that every model in use needs a price."""
+    budgets = (limits.per_issue, limits.per_epic, *(draft.limits for draft in drafts))
+    return limits.max_cost is not None or any(one is not None and one.max_cost is not None for one in budgets)
 
 
 def _every_model(models: dict[str, ModelSpec | None], drafts: Sequence[ProfileDraft]) -> tuple[ModelSpec, ...]:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from ggactors.protocol.crew import RESPONSES_AS_CODE, ModelSpec, Profile, RosterEntry
+from ggactors.protocol.crew import RESPONSES_AS_CODE, ModelSpec, Profile, RosterEntry, SpendLimits
 from ggactors.protocol.values import Scope
 from ggactors.rules.launch_capabilities import Capabilities, read_capabilities
 from ggactors.rules.launch_hooks import read_hooks
+from ggactors.rules.launch_limits import read_spend_limits
 from ggactors.rules.launch_models import read_reference
 from ggactors.rules.launch_stuck import StuckDraft, read_stuck_detection, stuck_detection
 from ggactors.rules.launch_tools import check_allowlist, read_operations, read_tools
-from ggactors.rules.shape import Place, Table, each, flag, identity, one_of, shown, text, words
+from ggactors.rules.shape import Place, Table, each, flag, identity, nullable, one_of, shown, text, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,7 @@ KEYS = (
     "operations",
     "hooks",
     "stuckDetection",
+    "limits",
 )
 
 _HINTS = {"modelId": "write it as model", "subagents": "write it as roster", "prompt": "write it as instructions"}
@@ -71,6 +73,7 @@ class ProfileDraft:
     hooks: tuple[HookSpec, ...] = ()
     """Those that could be read."""
     stuck: StuckDraft = field(factory=StuckDraft)
+    limits: SpendLimits | None = None
 
     @property
     def files_issues(self) -> bool:
@@ -102,10 +105,6 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
     )
     capabilities = table.read("capabilities", read_capabilities) or Capabilities()
     check_allowlist(table, code=RESPONSES_AS_CODE in capabilities.on)
-    if RESPONSES_AS_CODE in capabilities.on and capabilities.mcp is not None:
-        # What servers answer has no declared shape, so programs could be told nothing of it before they run.
-        remedy = "take one of the two capabilities away; a subagent that calls tools can use the servers for it"
-        Place(None, capabilities.mcp.path, place.found).wrong("an agent that answers with programs has no MCP tools", remedy)
     return ProfileDraft(
         place=place,
         id=table.need("id", identity, "give the agent an id such as 'coder'"),
@@ -119,6 +118,7 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         roster=table.read("roster", _read_roster) if "roster" in table else (),
         hooks=read_hooks(table.at("hooks"), run_level=False) if "hooks" in table else (),
         stuck=read_stuck_detection(table.at("stuckDetection")) if "stuckDetection" in table else StuckDraft(),
+        limits=table.read("limits", nullable(read_spend_limits)),
     )
 
 
@@ -175,7 +175,9 @@ def frozen_profile(draft: ProfileDraft, stuck: StuckDraft) -> Profile:
         ),
         hooks=draft.hooks,
         skills=draft.capabilities.skills,
+        compaction=draft.capabilities.compaction,
         stuck=stuck_detection(stuck, draft.stuck),
+        limits=draft.limits,
         memories=draft.capabilities.memories,
         mcp=draft.capabilities.mcp,
     )

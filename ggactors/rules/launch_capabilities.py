@@ -6,6 +6,7 @@ from attrs import evolve, frozen
 
 from ggactors.protocol.crew import (
     CAPABILITIES,
+    COMPACTION,
     MCP,
     MEMORIES,
     PROJECT_MANAGEMENT,
@@ -15,6 +16,7 @@ from ggactors.protocol.crew import (
     TASKS,
     BoardGrant,
     CodeGrant,
+    CompactionSpec,
 )
 from ggactors.protocol.mcp import McpSpec
 from ggactors.protocol.memories import MemoriesGrant
@@ -32,6 +34,9 @@ LEAST_MEMORY = 32 << 20
 """The fewest bytes a program may be given: an interpreter takes a third of it."""
 MOST_MEMORY = 4 << 30
 """The most bytes a program can be given: its addresses have 32 bits."""
+
+LEAST_SHARE, MOST_SHARE = 0.2, 0.95
+"""The shares of a model's window at which its conversation can be compacted."""
 
 RUN_PARAMS = ("mergeAgentId", "maxEpics", "maxIssues", "maxRetries")
 """Params of project-management that configure the run, not the profile (P3)."""
@@ -66,6 +71,7 @@ class Capabilities:
     skills: SkillsSpec | None = None
     memories: MemoriesGrant | None = None
     mcp: McpSpec | None = None
+    compaction: CompactionSpec | None = None
 
 
 def read_capabilities(place: Place) -> Capabilities:
@@ -116,6 +122,9 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
             where = params.need("dir", words, "name the folder that holds the skills' folders", when=enabled)
             found = None if where is None else SkillsSpec(dir=where, path=params.at("dir").path)
             read = evolve(read, skills=found if enabled else None)
+        case "compaction":
+            spec = _compaction(_part(table, "params", ("threshold", "keepTurns")))
+            read = evolve(read, compaction=spec if enabled else None)
         case "mcp":
             servers = _mcp(table)
             read = evolve(read, mcp=servers if enabled else None)
@@ -177,6 +186,25 @@ def _memories(params: Table) -> MemoriesGrant:
     size = params.read("maxTextBytes", whole(1, LARGEST_TEXT))
     grant = MemoriesGrant()
     return MemoriesGrant(most=most or grant.most, most_bytes=size or grant.most_bytes)
+
+
+def _compaction(params: Table) -> CompactionSpec:
+    threshold = params.read("threshold", _share)
+    turns = params.read("keepTurns", whole(1))
+    spec = CompactionSpec()
+    return CompactionSpec(
+        threshold=spec.threshold if threshold is None else threshold,
+        keep_turns=spec.keep_turns if turns is None else turns,
+    )
+
+
+def _share(place: Place) -> float | None:
+    share = number(above=0)(place)
+    if share is not None and not LEAST_SHARE <= share <= MOST_SHARE:
+        remedy = f"write one from {LEAST_SHARE} to {MOST_SHARE}, such as 0.8"
+        place.wrong(f"is no share to compact at: {share:g}", remedy)
+        return None
+    return share
 
 
 def _delegation(table: Table, *, enabled: bool) -> DelegationDraft:

@@ -138,15 +138,11 @@ class McpHouse:
         """List the names of every tool of a config."""
         return tuple(spec.name for spec in self._catalogue.get(config, ()))
 
-    def kit(
-        self, spec: McpSpec, *, env: Mapping[str, str], folder: str, allowed: Sequence[str] | None = None
-    ) -> McpKit:
+    def kit(self, spec: McpSpec, *, env: Mapping[str, str], folder: str) -> McpKit:
         """Make one agent's servers. ``folder`` is the agent's root; nothing is started before it calls."""
         lines: dict[str, Line] = {}
         tools: list[McpTool] = []
         for one in self._catalogue.get(spec.config, ()):
-            if allowed is not None and one.name not in allowed:
-                continue
             line = lines.get(one.server.name)
             if line is None:
                 line = lines[one.server.name] = Line(

@@ -133,13 +133,6 @@ def test_the_capability_is_read_with_its_defaults_and_its_faults_are_named_P1():
     assert read_document(off, folder=".").mcp == ()
 
 
-def test_an_agent_that_writes_programs_cannot_have_it_and_is_told_why_P4():
-    code = {"id": "responses-as-code", "params": {"language": "python"}}
-    (problem,) = read_document(crew(capabilities=[code, {"id": "mcp"}]), folder=".").problems
-    assert problem.path == "agents[0].capabilities[1].params"
-    assert "answers with programs has no MCP tools" in problem.what
-
-
 def test_allowlists_may_name_tools_of_servers():
     reading = read_document(crew(capabilities=[{"id": "mcp"}], tools=["s__echo", "my_s__a__b"]), folder=".")
     assert reading.problems == ()

@@ -15,7 +15,8 @@ from toolskit import call
 
 from ggactors.protocol.mcp import McpServer, McpSpec
 from ggactors.protocol.model import Pictured
-from ggactors.protocol.values import Code
+from ggactors.protocol.program import Returned
+from ggactors.protocol.values import Code, Refused
 from ggactors.tools.mask import Mask
 from ggactors.tools.toolbox import build_toolbox
 
@@ -48,11 +49,11 @@ def box_of(kit, *, tools=None, secrets=None):
 
 
 @asynccontextmanager
-async def spoilt(folder, *, spec=SPEC, secrets=None, allowed=None):
+async def spoilt(folder, *, spec=SPEC, secrets=None, tools=None):
     """Open a box that holds the tools of the server that misbehaves."""
     async with open_mcp_house() as house:
         assert await house.learn(spec, [server()], env=ENV, folder=str(folder)) == ()
-        box = box_of(house.kit(spec, env=ENV, folder=str(folder), allowed=allowed), secrets=secrets)
+        box = box_of(house.kit(spec, env=ENV, folder=str(folder)), tools=tools, secrets=secrets)
         try:
             yield box
         finally:
@@ -97,9 +98,17 @@ async def test_tools_are_listed_page_by_page_and_odd_letters_are_spelled_for_pro
 
 
 async def test_an_allowlist_withholds_tools_of_servers_too(tmp_path):
-    async with spoilt(tmp_path, allowed=("s__echo",)) as box:
+    async with spoilt(tmp_path, tools=("s__echo",)) as box:
         assert [spec.name for spec in box.specs] == ["s__echo"]
         assert (await box.call(call("s__die"))).code == Code.UNAVAILABLE
+
+
+async def test_programs_call_tools_of_servers_as_functions_of_gg_tools_X2(tmp_path):
+    async with spoilt(tmp_path) as box:
+        assert "tools.s__echo" in [spec.id for spec in box.operations]
+        assert await box.serve("tools.s__echo", {"text": "hello"}) == Returned(value="hello")
+        refused = await box.serve("tools.s__bad_args", {})
+        assert (type(refused), refused.code) == (Refused, Code.INVALID_ARGUMENT)
 
 
 async def test_a_server_that_dies_is_started_anew_once_and_then_unavailable(tmp_path):
