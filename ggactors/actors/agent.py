@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field
 
-from ggactors.actors.asking import Asking, ForGood
-from ggactors.actors.coding import CodeTurn
+from ggactors.actors.asking import Asking, ForGood, Way
+from ggactors.actors.coding import CodeTurn, nothing_used
+from ggactors.actors.compacting import Compacting
 from ggactors.actors.conversation import Conversation
 from ggactors.actors.floor import Floor, Interrupted
 from ggactors.actors.gates import Gate, NoHooks
@@ -61,6 +62,10 @@ def _no_guide(_: ToolCall) -> str | None:
     return None
 
 
+def _kept_nowhere(_label: str, _text: str) -> str | None:
+    return None
+
+
 @define(kw_only=True)
 class AgentActor:
     """The actor of one agent. ``parse_wait`` reads the arguments of ``wait_for_issue``; ``begun`` is its class in the queue."""
@@ -78,6 +83,10 @@ class AgentActor:
     parse_children: Callable[[ToolCall], tuple[str, ...] | Refused | None] = _all_children
     guide: Callable[[ToolCall], str | None] = _no_guide
     """Gives what the repository says about working where a call works, the first time (AGENTS.md)."""
+    in_use: Callable[[], tuple[tuple[str, str], ...]] = nothing_used
+    """Gives the skills it has read, name and text, for when its conversation is compacted."""
+    keep: Callable[[str, str], str | None] = _kept_nowhere
+    """Keeps a text where the agent can read it, under a label; gives its path."""
     coding: Coding | None = None
     """What it needs to answer with programs, if that is how it answers (X1)."""
     hooks: Hooks = field(factory=NoHooks)
@@ -85,6 +94,8 @@ class AgentActor:
     """The session's hooks, for the one agent that opens it."""
     traits: ModelTraits = field(factory=ModelTraits)
     """What its model's source says of it: the account its calls share, the window they must fit."""
+    fallbacks: tuple[tuple[Model, ModelTraits], ...] = ()
+    """The models it goes to while its own is in lasting trouble, in order."""
     begun: bool = True
     floor: Floor = field(factory=Floor)
     """Whose turn it is, where a person is at its prompt or tasks queue."""
@@ -100,7 +111,7 @@ class AgentActor:
     gate: Gate = field(init=False)
     _watch: Watch = field(init=False)
     _talk: Conversation = field(init=False)
-    _asking: Asking = field(init=False)
+    _asking: Compacting = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Make the conversation and the way to the model."""
@@ -111,9 +122,22 @@ class AgentActor:
         self.gate = Gate(agent=self, tell=self._talk.user)
         self.floor.attach(self, self._talk)
         self._watch = Watch(agent=self.id, detection=self.profile.stuck, emit=self.desk.emit, tell=self._talk.user)
-        self._asking = Asking(
-            agent=self.order.id, profile=self.profile.id, model=self.model, desk=self.desk, breach=self._breach
+        lane = self.desk.traffic.lane
+        asking = Asking(
+            agent=self.order.id,
+            profile=self.profile.id,
+            kind=self.order.kind,
+            issue=self.order.issue,
+            ways=[
+                Way(model=model, lane=lane(traits.account))
+                for model, traits in ((self.model, self.traits), *self.fallbacks)
+            ],
+            own_limits=self.profile.limits,
+            desk=self.desk,
+            breach=self._breach,
+            show=self.showing.provider,
         )
+        self._asking = Compacting(agent=self, talk=self._talk, asking=asking)
 
     @property
     def id(self) -> str:
@@ -131,7 +155,7 @@ class AgentActor:
         """Live the session and carry its work away. The journal or the board dying ends it without an account of its own."""
         self._inbox = inbox
         try:
-            offered = tuple(spec.name for spec in self._offered())
+            offered = tuple(spec.name for spec in self.offered())
             self.showing.announce(offered, () if self.coding is None else self.coding.granted)
             end = await self._session()
             await self._leave(end)
@@ -231,7 +255,9 @@ class AgentActor:
 
     def _breach(self) -> Breach | None:
         elapsed = self.desk.now() - self.desk.started
-        return judge_before(self.limits, self.tally, elapsed=elapsed, spent=self.desk.spending.spent)
+        spending = self.desk.spending
+        run_wide = judge_before(self.limits, self.tally, elapsed=elapsed, spent=spending.spent)
+        return run_wide or spending.breach(self._asking.budgets, self.tally.turns)
 
     def take_letter(self, letter: AgentLetter) -> None:
         """Keep what a letter says until the turn boundary. Wake and Stop carry nothing: the truth is asked for."""
@@ -262,18 +288,19 @@ class AgentActor:
                 observed=breach.observed,
                 turns=self.tally.turns,
                 window=breach.window,
+                budget=breach.budget,
             )
         )
         run_wide = is_run_wide(breach.limit)
         if run_wide:
             self.desk.stop_run(breach.status, breach.sentence())
         summary = self._watch.diagnosed(breach.sentence())
-        return SessionEnd(status=breach.status, summary=summary, parked=run_wide)
+        return SessionEnd(status=breach.status, summary=summary, parked=run_wide, final=breach.budget is not None)
 
     # ------------------------------------------------------------ turns
 
     async def _one_turn(self) -> SessionEnd | None:
-        reply = await self.floor.cuttable(self._asking.reply(self._question))
+        reply = await self.floor.cuttable(self._asking.reply(self.question))
         match reply:
             case Interrupted():
                 return None
@@ -305,7 +332,7 @@ class AgentActor:
         texts = self.floor.reading(turn.take_texts(), called=bool(reply.calls))
         texts = ((reply.note,) if reply.note else ()) + texts
         breach = judge_after(self.limits, self.tally)
-        stuck = None if breach is not None else self._watch.look(turn.action(texts), interactive=self.interactive)
+        stuck = None if breach is not None else self._watch.look(turn.action(texts), interactive=self.floor.person)
         for text in texts:
             self._talk.user(text)
         if breach is not None:
@@ -317,10 +344,11 @@ class AgentActor:
             return Turn(agent=self, desk=self.desk, reply=reply)
         return CodeTurn(agent=self, desk=self.desk, coding=self.coding, reply=reply)
 
-    def _question(self, attempt: int) -> ModelRequest:
-        return self._talk.request(self.order, turn=self.tally.turns + 1, attempt=attempt, tools=self._offered())
+    def question(self, attempt: int) -> ModelRequest:
+        """Compose the question of the turn that follows, for an attempt counted from 1."""
+        return self._talk.request(self.order, turn=self.tally.turns + 1, attempt=attempt, tools=self.offered())
 
-    def _offered(self) -> tuple[ToolSpec, ...]:
+    def offered(self) -> tuple[ToolSpec, ...]:
         """List what the model may call: in code mode the one call that submits a program, its endings inside (E3, X1)."""
         if self.coding is not None:
             return (self.coding.spec,)

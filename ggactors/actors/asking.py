@@ -1,29 +1,44 @@
-"""Asking a model for one reply: spend reserved before and settled after, passing faults waited out (C1, C3).
+"""Asking a model for one reply: through its provider's lane, spend reserved before and settled after, passing faults waited
+out, and over to the crew's other model where trouble lasts (C1, C3).
 
-Law: a fault that passes is counted nowhere. Cancelled: the reservation is given back, nothing of the reply is kept.
+Law: a fault that passes is counted nowhere, what a call spent is counted once however it ended. The seat is kept while the
+provider is waited for: a slot that was given back would only let another agent run into the same closed door. Cancelled: the
+reservation and the place in the lane are given back, nothing of the reply is kept.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ggactors.actors.spending import Hold
 from ggactors.ports import ModelFault
-from ggactors.protocol.events import RetryWait, UsageSpent
+from ggactors.protocol.events import Log, RetryWait, UsageSpent
 from ggactors.protocol.values import Status
 from ggactors.rules.backoff import wait_secs
+from ggactors.rules.ceilings import Breach
+from ggactors.rules.congestion import CONGESTED
+from ggactors.rules.failover import BARRED_FOR, lasts, refused_as_such
+from ggactors.rules.priority import weight
 from ggactors.rules.spend import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ggactors.actors.desk import Desk
+    from ggactors.actors.traffic import Lane, Pass
     from ggactors.ports import Model
-    from ggactors.protocol.model import ModelReply, ModelRequest, Usage
-    from ggactors.rules.ceilings import Breach
+    from ggactors.protocol.crew import SpendLimits
+    from ggactors.protocol.model import ModelReply, ModelRequest, RateLimits, Usage
+    from ggactors.protocol.values import Kind
+    from ggactors.rules.priority import Weight
+    from ggactors.rules.spend import Budget
+
+THE_PROVIDER = "the provider"
+"""What an agent waits on while its model's provider cannot be asked."""
 
 
 @frozen(kw_only=True)
@@ -33,59 +48,209 @@ class ForGood:
     status: Status
     error_type: str
     message: str
+    overflow: bool = False
+    """The request was longer than the model's window."""
+
+
+@define(kw_only=True, eq=False)
+class Way:
+    """One model an agent may ask, and the lane to it. ``failed`` counts the present call's faults on it in a row."""
+
+    model: Model
+    lane: Lane
+    failed: int = 0
+    not_before: float = 0.0
+    """Until when a call that failed on its own account waits, in seconds of the run's clock."""
+    refusal: ModelFault | None = None
+    """Why it refuses the present call for good."""
+    barred_until: float = 0.0
+
+    def begin(self) -> None:
+        """Forget the last call's troubles."""
+        self.failed, self.not_before, self.refusal = 0, 0.0, None
 
 
 @define(kw_only=True)
 class Asking:
-    """One agent's way to its model. ``breach`` looks at the ceilings that stand in the way of another call."""
+    """One agent's way to its models: its own first, then those it falls back to, in order.
+
+    ``breach`` looks at the ceilings that stand in the way of another call; ``show`` is told what is waited for, None for nothing
+    any more.
+    """
 
     agent: str
     profile: str
-    model: Model
+    kind: Kind
+    issue: str | None
+    ways: Sequence[Way]
+    own_limits: SpendLimits | None
     desk: Desk
     breach: Callable[[], Breach | None]
+    show: Callable[[str | None], None]
+    _served_by: Way | None = field(default=None, init=False)
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """List the budgets with a ceiling in which a call spends now; an issue's epic may change."""
+        epic = None if self.issue is None else self.desk.chains.epic_of(self.issue)
+        return self.desk.spending.budgets(self.profile, self.own_limits, self.issue, epic)
 
     async def reply(self, question: Callable[[int], ModelRequest]) -> ModelReply | Breach | ForGood:
         """Ask until there is a reply. ``question`` composes the request for an attempt, counted from 1.
 
         A stop of the run while waiting raises WindDown.
         """
+        for way in self.ways:
+            way.begin()
+        now = self.desk.now()
+        way = next((way for way in self.ways if way.barred_until <= now), self.ways[-1])
         attempt = 0
         while True:
-            attempt += 1
-            request = question(attempt)
-            hold = await self._reserve(self.model.bound(request))
-            if hold is None:
-                reached = self.breach()
-                if reached is None:
-                    raise AssertionError("a call was refused for its spend, and no ceiling is reached")
-                return reached
-            try:
-                reply = await self.model.reply(request)
-            except ModelFault as fault:
-                hold.settle(None)
-                if not fault.retryable:
-                    status = Status.AUTH_ERROR if fault.auth else Status.MODEL_ERROR
-                    kind = "model_auth" if fault.auth else "model_rejected"
-                    return ForGood(status=status, error_type=kind, message=str(fault))
-                await self._wait_out(fault, attempt)
-                reached = self.breach()
-                if reached is not None:
-                    return reached
+            later = self._after(way)
+            place = await self._enter(way, may_leave=later is not None)
+            if isinstance(place, Breach):
+                return place
+            if place.turned_away:
+                way = later or way
                 continue
-            except BaseException:
-                hold.settle(None)
-                raise
-            hold.settle(reply.usage)
-            self._tell(reply.usage)
-            return reply
+            attempt += 1
+            answer = await self._ask(way, place, question(attempt))
+            if not isinstance(answer, ModelFault):
+                return answer
+            turn = self._refused(way, answer) if not answer.retryable else self._failed(way, answer, attempt)
+            if isinstance(turn, ForGood):
+                return turn
+            way = turn
 
-    def _tell(self, usage: Usage) -> None:
+    # ------------------------------------------------------------ which model
+
+    def _open(self) -> list[Way]:
+        """List the ways that have not refused the present call for good."""
+        return [way for way in self.ways if way.refusal is None]
+
+    def _after(self, way: Way) -> Way | None:
+        """Give the next way behind one, if there is any."""
+        behind = self.ways[self.ways.index(way) + 1 :]
+        return next((other for other in behind if other.refusal is None), None)
+
+    def _refused(self, way: Way, fault: ModelFault) -> Way | ForGood:
+        """Go on with another model after a refusal for good, or end with the first refusal there was."""
+        way.refusal = fault
+        left = [] if fault.overflow else self._open()
+        if not left:
+            first = next(way.refusal for way in self.ways if way.refusal is not None)
+            said = str(first) if first is fault else f"{first}; then {fault}"
+            return ForGood(
+                status=Status.AUTH_ERROR if first.auth else Status.MODEL_ERROR,
+                error_type="model_auth" if first.auth else "model_rejected",
+                message=said,
+                overflow=fault.overflow,
+            )
+        if refused_as_such(fault.status):
+            way.barred_until = self.desk.now() + BARRED_FOR
+        return self._after(way) or left[0]
+
+    def _failed(self, way: Way, fault: ModelFault, attempt: int) -> Way:
+        """Go on after a passing fault: with the same model after a wait, or with another where the trouble lasts."""
+        way.failed += 1
+        now = self.desk.now()
+        own = 0.0
+        if fault.status not in CONGESTED:
+            own = wait_secs(way.failed, retry_after=fault.retry_after, jitter=self.desk.jitter())
+            way.not_before = now + own
+        wait = min(max(own, way.lane.flow.shut_until - now), self._secs_left())
+        later = self._after(way)
+        if later is not None and lasts(way.failed, wait):
+            return later
+        self.desk.emit(
+            RetryWait(agent=self.agent, model=way.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
+        )
+        # The last of several waits; but first it is seen whether one before it has recovered meanwhile.
+        return way if later is not None else self._open()[0]
+
+    def _tell_who_serves(self, way: Way) -> None:
+        """Say when another model than before answers."""
+        before, self._served_by = self._served_by or self.ways[0], way
+        if before is not way:
+            back = self.ways.index(way) < self.ways.index(before)
+            said = "is back with" if back else "hands over to"
+            message = f"{self.agent} {said} {way.model.label}, from {before.model.label}"
+            self.desk.emit(Log(agent=self.agent, level="warning", message=message))
+
+    # ------------------------------------------------------------ one call
+
+    async def _enter(self, way: Way, *, may_leave: bool) -> Pass | Breach:
+        """Wait for leave to ask, never longer than the run may still take; what other agents spent meanwhile may be in the way."""
+        lane = way.lane
+        while True:
+            place = lane.enter_nowait(self._weight, not_before=way.not_before, may_leave=may_leave)
+            if place.settled():
+                return place
+            self.show(THE_PROVIDER)
+            try:
+                with self.desk.switch.interruptible(self.agent), trio.move_on_after(self._secs_left()):
+                    await lane.wait(place)
+                reached = self.breach()
+            except BaseException:
+                lane.withdraw(place)
+                raise
+            if reached is not None:
+                lane.withdraw(place)
+                return reached
+            self.show(None)
+            if place.settled():
+                return place
+
+    async def _ask(self, way: Way, place: Pass, request: ModelRequest) -> ModelReply | Breach | ModelFault:
+        """Make one call that was given leave. A fault is an answer here."""
+        try:
+            hold = await self._reserve(way.model.bound(request))
+        except BaseException:
+            way.lane.withdraw(place)
+            raise
+        if hold is None:
+            way.lane.withdraw(place)
+            reached = self.breach()
+            if reached is None:
+                raise AssertionError("a call was refused for its spend, and no ceiling is reached")
+            return reached
+        try:
+            reply = await way.model.reply(request)
+        except ModelFault as fault:
+            self._settle(way, hold, fault.usage)
+            if fault.retryable:
+                way.lane.faulted(place, fault)
+            elif fault.status is not None:
+                way.lane.answered(place)
+            else:
+                way.lane.withdraw(place)
+            return fault
+        except BaseException:
+            take_spent = getattr(way.model, "take_spent", None)
+            self._settle(way, hold, None if take_spent is None else take_spent())
+            way.lane.withdraw(place)
+            raise
+        self._settle(way, hold, reply.usage)
+        self._heed(way.lane, reply.limits)
+        way.lane.answered(place)
+        self._tell_who_serves(way)
+        return reply
+
+    def _heed(self, lane: Lane, limits: RateLimits | None) -> None:
+        if limits is not None:
+            lane.told(remaining=limits.requests, resets_in=limits.requests_reset)
+            lane.told(remaining=limits.tokens, resets_in=limits.tokens_reset)
+
+    def _settle(self, way: Way, hold: Hold, usage: Usage | None) -> None:
+        """Count what a call spent, once, and say so."""
+        hold.settle(usage)
+        if usage is None:
+            return
         self.desk.emit(
             UsageSpent(
                 agent=self.agent,
                 profile=self.profile,
-                model=self.model.label,
+                model=way.model.label,
                 input=usage.input,
                 cached_input=usage.cached_input,
                 output=usage.output,
@@ -95,23 +260,20 @@ class Asking:
         )
 
     async def _reserve(self, bound: Usage | None) -> Hold | None:
-        match self.desk.spending.reserve_nowait(bound):
+        budgets = self.budgets
+        match self.desk.spending.reserve_nowait(bound, budgets):
             case Hold() as hold:
                 return hold
             case Verdict.SPENT:
                 return None
             case Verdict.WAIT:
                 with self.desk.switch.interruptible(self.agent):
-                    return await self.desk.spending.reserve(bound)
+                    return await self.desk.spending.reserve(bound, budgets)
 
-    async def _wait_out(self, fault: ModelFault, attempt: int) -> None:
-        """Wait a passing fault out, never longer than the run may still take."""
-        wait = wait_secs(attempt, retry_after=fault.retry_after, jitter=self.desk.jitter())
-        if self.desk.limits.max_runtime_secs is not None:
-            left = self.desk.limits.max_runtime_secs - (self.desk.now() - self.desk.started)
-            wait = min(wait, max(left, 0.0))
-        self.desk.emit(
-            RetryWait(agent=self.agent, model=self.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
-        )
-        with self.desk.switch.interruptible(self.agent):
-            await trio.sleep(wait)
+    def _weight(self) -> Weight:
+        return weight(self.desk.chains, self.kind, self.issue)
+
+    def _secs_left(self) -> float:
+        """Give the seconds the run may still take, infinity for no end of them."""
+        most = self.desk.limits.max_runtime_secs
+        return math.inf if most is None else max(most - (self.desk.now() - self.desk.started), 0.0)

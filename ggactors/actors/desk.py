@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import frozen
+from attrs import field, frozen
 
 from ggactors.actors.switch import Switch  # noqa: TC001 - attrs reads it
+from ggactors.actors.traffic import Traffic
+from ggactors.rules.priority import Chains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,3 +66,7 @@ class Desk:
     mail: Mail
     stop_run: Callable[[Status, str], None]
     """Stops the whole run: a run-wide ceiling."""
+    traffic: Traffic = field(factory=Traffic)
+    """The lanes to the providers."""
+    chains: Chains = field(factory=Chains)
+    """What each issue holds up, and the epic it is in."""

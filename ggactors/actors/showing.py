@@ -78,6 +78,10 @@ class Showing:
             )
         )
 
+    def provider(self, waiting_on: str | None) -> None:
+        """Tell that its model's provider is waited for, its slot in hand, or (None) that it goes on."""
+        self.state(AgentState.RUNNING if waiting_on is None else AgentState.WAITING, waiting_on=waiting_on)
+
     def unread(self, texts: Sequence[Say]) -> None:
         """Tell which messages it ends without reading: none that was taken is dropped in silence."""
         desk, agent = self.agent.desk, self.agent.id

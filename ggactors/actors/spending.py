@@ -1,65 +1,95 @@
-"""The run's purse: reserve before a model call, settle after it (C3). A thin shell over the pure ledger.
+"""The run's purse: reserve before a model call, settle after it (C3). A thin shell over the pure ledgers.
 
-Law: a call that must wait for others to settle waits in line; settling lets the line ask again, first come, first served.
-Cancelled while waiting: nothing is reserved.
+Law: a call that must wait for others to settle waits in line; whenever one settles the line is asked again, first come, first
+served among those that spend in the same budget. Cancelled while waiting: nothing is reserved.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
-from ggactors.rules.spend import Ledger, Verdict, reserve, settle, total
+from ggactors.protocol.values import Status
+from ggactors.rules.ceilings import Breach
+from ggactors.rules.spend import Budget, Ledger, Verdict, reserve_all, settle, total
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ggactors.protocol.crew import Limits, SpendLimits
     from ggactors.protocol.model import Usage
 
+RUN = "limits"
+"""Where the crew writes the run's own ceilings."""
 
-@define
+
+@define(eq=False)
 class Hold:
     """A reservation. Settling it twice is an error of the caller."""
 
     gate: SpendGate
-    number: int
+    numbers: Mapping[str, int]
 
     def settle(self, usage: Usage | None) -> None:
-        """Put the real spend in its place; None when the call came to nothing."""
+        """Put the real spend in its place in every budget; None when the call came to nothing."""
         gate = self.gate
-        if not gate.armed:
+        if RUN_KEY not in self.numbers:
             gate.count(usage)
-            return
-        gate.ledger = settle(gate.ledger, self.number, usage)
+        for key, number in self.numbers.items():
+            gate.ledgers[key] = settle(gate.ledgers[key], number, usage)
         gate.next_in_line()
 
 
-@define
+@define(eq=False)
+class _Queued:
+    """A call that waits. ``answer`` is set with ``turn``."""
+
+    budgets: tuple[Budget, ...]
+    bound: Usage | None
+    answer: Hold | Verdict | None = None
+    turn: trio.Event = field(factory=trio.Event)
+
+
+@define(eq=False)
 class SpendGate:
-    """The one purse of a run. Without a spend ceiling it only adds up."""
+    """The one purse of a run. Where there is no spend ceiling it only adds up."""
 
-    ledger: Ledger = field(factory=Ledger)
-    _line: deque[trio.Event] = field(factory=deque)
+    run: Budget = field(factory=lambda: Budget(where=RUN))
+    per_issue: SpendLimits | None = None
+    per_epic: SpendLimits | None = None
+    ledgers: dict[str, Ledger] = field(factory=dict)
+    """By budget: the run's, and those of every other budget that has a ceiling and in which something was asked for."""
+    _line: dict[int, _Queued] = field(factory=dict)
+    _queued: int = 0
 
-    @property
-    def armed(self) -> bool:
-        """Tell whether any spend ceiling is on."""
-        return self.ledger.max_cost is not None or self.ledger.max_tokens is not None
+    @classmethod
+    def of(cls, limits: Limits) -> SpendGate:
+        """Make the purse that keeps these ceilings."""
+        run = Budget(where=RUN, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
+        return cls(run=run, per_issue=limits.per_issue, per_epic=limits.per_epic)
+
+    def __attrs_post_init__(self) -> None:
+        """Open the run's ledger."""
+        self.ledgers.setdefault(self.run.key, self.run.opened)
+
+    # ------------------------------------------------------------ what is spent
 
     @property
     def spent(self) -> Usage:
-        """Return what is spent for good."""
-        return self.ledger.spent
+        """Return what the run has spent for good."""
+        return self.ledgers[self.run.key].spent
 
     def count(self, usage: Usage | None) -> None:
-        """Add up what a call spent that nothing had to be reserved for."""
+        """Add up what a call spent that nothing of the run's had to be reserved for."""
         if usage is not None:
-            self.ledger = Ledger(spent=total((self.ledger.spent, usage)))
+            ledger = self.ledgers[self.run.key]
+            self.ledgers[self.run.key] = evolve(ledger, spent=total((ledger.spent, usage)))
 
     def totals(self) -> tuple[dict[str, int], float | None]:
         """Sum up tokens by class, and cost."""
-        spent = self.ledger.spent
+        spent = self.spent
         tokens = {
             "input": spent.input,
             "cachedInput": spent.cached_input,
@@ -68,39 +98,92 @@ class SpendGate:
         }
         return tokens, spent.cost
 
-    def reserve_nowait(self, bound: Usage | None) -> Hold | Verdict:
-        """Reserve for a call that spends at most ``bound``, or say why not. Who comes while others wait has to wait too."""
-        if not self.armed:
-            return Hold(self, 0)
-        return Verdict.WAIT if self._line else self._reserve(bound)
+    # ------------------------------------------------------------ budgets
 
-    async def reserve(self, bound: Usage | None) -> Hold | None:
-        """Reserve in line; None when a ceiling is reached and no call is admitted any more."""
-        while True:
-            turn = trio.Event()
-            self._line.append(turn)
-            try:
-                await turn.wait()
-            except trio.Cancelled:
-                if turn.is_set():
-                    self.next_in_line()
-                else:
-                    self._line.remove(turn)
-                raise
-            answer = self._reserve(bound)
-            if answer is Verdict.WAIT:
+    def budgets(self, profile: str, own: SpendLimits | None, issue: str | None, epic: str | None) -> tuple[Budget, ...]:
+        """List the budgets with a ceiling in which a call spends: the run's, its issue's, its epic's, its profile's."""
+        written = (
+            ("limits.perIssue", issue, self.per_issue),
+            ("limits.perEpic", epic, self.per_epic),
+            (f"agents.{profile}.limits", profile, own),
+        )
+        return (
+            *((self.run,) if self.run.opened.armed else ()),
+            *(
+                Budget(where=where, name=name, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
+                for where, name, limits in written
+                if name is not None and limits is not None and limits.armed
+            ),
+        )
+
+    def breach(self, budgets: tuple[Budget, ...], turns: int) -> Breach | None:
+        """Name the first ceiling reached of budgets smaller than the run. The run's own are ``judge_before``'s."""
+        for budget in budgets:
+            ledger = self.ledgers.get(budget.key)
+            if budget.name is None or ledger is None:
                 continue
-            self.next_in_line()
-            return answer if isinstance(answer, Hold) else None
+            spent = ledger.spent
+            figures = (("maxCost", budget.max_cost, spent.cost), ("maxTokens", budget.max_tokens, spent.tokens))
+            for key, threshold, observed in figures:
+                if threshold is not None and observed is not None and observed >= threshold:
+                    return Breach(
+                        limit=f"{budget.where.removeprefix('limits.')}.{key}",
+                        threshold=float(threshold),
+                        observed=float(observed),
+                        status=Status.LIMIT_EXCEEDED,
+                        turns=turns,
+                        budget=budget.name,
+                    )
+        return None
 
-    def _reserve(self, bound: Usage | None) -> Hold | Verdict:
-        answer = reserve(self.ledger, bound)
+    # ------------------------------------------------------------ reserving
+
+    def reserve_nowait(self, bound: Usage | None, budgets: tuple[Budget, ...]) -> Hold | Verdict:
+        """Reserve for a call that spends at most ``bound``, or say why not. Others that wait go first."""
+        keys = {budget.key for budget in budgets}
+        if any(budget.key in keys for queued in self._line.values() for budget in queued.budgets):
+            return Verdict.WAIT
+        return self._reserve(bound, budgets)
+
+    async def reserve(self, bound: Usage | None, budgets: tuple[Budget, ...]) -> Hold | None:
+        """Reserve in line; None when a ceiling is reached and no call is admitted any more."""
+        self._queued += 1
+        number = self._queued
+        queued = self._line[number] = _Queued(budgets, bound)
+        self.next_in_line()
+        try:
+            await queued.turn.wait()
+        except BaseException:
+            if self._line.pop(number, None) is None and isinstance(queued.answer, Hold):
+                queued.answer.settle(None)
+            else:
+                self.next_in_line()
+            raise
+        return queued.answer if isinstance(queued.answer, Hold) else None
+
+    def _reserve(self, bound: Usage | None, budgets: tuple[Budget, ...]) -> Hold | Verdict:
+        answer = reserve_all(self.ledgers, budgets, bound)
         if isinstance(answer, Verdict):
             return answer
-        self.ledger, number = answer
-        return Hold(self, number)
+        changed, numbers = answer
+        self.ledgers.update(changed)
+        return Hold(self, numbers)
 
     def next_in_line(self) -> None:
-        """Let the head of the line ask again."""
-        if self._line:
-            self._line.popleft().set()
+        """Answer whoever in the line need not wait any longer. One that goes on waiting holds up those behind it in its budgets."""
+        held_up: set[str] = set()
+        for number, queued in tuple(self._line.items()):
+            keys = {budget.key for budget in queued.budgets}
+            if held_up.isdisjoint(keys):
+                answer = self._reserve(queued.bound, queued.budgets)
+                if answer is not Verdict.WAIT:
+                    del self._line[number]
+                    queued.answer = answer
+                    queued.turn.set()
+                    continue
+            held_up |= keys
+            if self.run.key in held_up:
+                return
+
+
+RUN_KEY = Budget(where=RUN).key

@@ -40,7 +40,6 @@ class Pass:
     turned_away: bool = False
     stirred: trio.Event = field(factory=trio.Event)
 
-    @property
     def settled(self) -> bool:
         """Tell whether it waits no more."""
         return self.leave is not None or self.turned_away
@@ -76,7 +75,7 @@ class Lane:
     async def wait(self, place: Pass) -> None:
         """Wait until a place is let go or turned away. Cancelled: it is in the lane no more."""
         try:
-            while not place.settled:
+            while not place.settled():
                 place.stirred = trio.Event()
                 with trio.move_on_after(self._looks_again(place) - self.now()):
                     await place.stirred.wait()

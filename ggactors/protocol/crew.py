@@ -194,6 +194,14 @@ class Profile:
 
 
 @frozen(kw_only=True)
+class TelemetrySpec:
+    """Where a crew has its spans sent (T1): the base address of a collector, or None; ``content``: with what was said."""
+
+    endpoint: str | None = None
+    content: bool = False
+
+
+@frozen(kw_only=True)
 class Crew:
     """One capability set, checked and frozen. ``folder`` is what relative paths in it are relative to.
 
@@ -212,6 +220,7 @@ class Crew:
     max_depth: int | None = None
     models: tuple[ModelSpec, ...] = ()
     hooks: tuple[HookSpec, ...] = ()
+    telemetry: TelemetrySpec | None = None
     folder: str = "."
     document: Mapping[str, Any] = field(factory=dict)
 

@@ -158,7 +158,7 @@ class LimitExceeded(Header):
     observed: float
     turns: int
     window: int | None = None
-    scope: str | None = None
+    budget: str | None = None
 
 
 @frozen(kw_only=True)

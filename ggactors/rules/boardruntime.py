@@ -141,7 +141,7 @@ def end_attempt(board: Board, charter: Charter, letter: EndAttempt) -> Decision:
     if letter.parked or board.stopped:
         facts: tuple[BoardFact, ...] = (evolve(ended, parked=True),)
         answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS)
-    elif letter.status is not Status.AUTH_ERROR and issue.retries < charter.max_retries:
+    elif letter.status is not Status.AUTH_ERROR and not letter.final and issue.retries < charter.max_retries:
         facts = (ended,)
         answer = AttemptSettled(issue=issue.id, state=IssueState.IN_PROGRESS)
     else:
@@ -154,6 +154,8 @@ def _why_failed(charter: Charter, letter: EndAttempt) -> str:
     ended = f"{letter.agent} ended {letter.status}" + (f": {letter.reason}" if letter.reason else "")
     if letter.status is Status.AUTH_ERROR:
         return f"{ended}; not tried again, as a refused credential stays refused"
+    if letter.final:
+        return f"{ended}; not tried again, as what was spent stays spent"
     spent = {0: "no retry is allowed", 1: "its one retry is spent"}.get(
         charter.max_retries, f"its {charter.max_retries} retries are spent"
     )

@@ -49,7 +49,10 @@ class Tally:
 
 @frozen(kw_only=True)
 class Breach:
-    """A ceiling that was reached: its key in ``limits``, the figures, and the status it ends with. ``window`` is the rate's."""
+    """A ceiling that was reached: its key in ``limits``, the figures, and the status it ends with. ``window`` is the rate's.
+
+    ``budget`` names the issue, epic or profile whose it is; ``limit`` is its path then (``perIssue.maxCost``).
+    """
 
     limit: str
     threshold: float
@@ -57,6 +60,7 @@ class Breach:
     status: Status
     turns: int
     window: int | None = None
+    budget: str | None = None
 
     def as_dict(self, agent: str) -> dict[str, Any]:
         """Give the record of the run summary's ``limitHit``."""
@@ -67,12 +71,16 @@ class Breach:
             "turns": self.turns,
             "window": self.window,
             "agent": agent,
+            "budget": self.budget,
         }
 
     def sentence(self) -> str:
         """Say it to the operator in one line."""
+        whose = "" if self.budget is None else f" of {self.budget}"
+        path = self.limit if self.limit.startswith("agents.") else f"limits.{self.limit}"
         over = f" over the last {self.window} turns" if self.window is not None else ""
-        return f"stopped by limits.{self.limit}: {self.observed:.10g} of {self.threshold:.10g}{over}, after {self.turns} turns"
+        seen = f"{self.observed:.10g} of {self.threshold:.10g}"
+        return f"stopped by {path}{whose}: {seen}{over}, after {self.turns} turns"
 
 
 def judge_after(limits: Limits, tally: Tally) -> Breach | None:

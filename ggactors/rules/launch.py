@@ -19,6 +19,7 @@ from ggactors.rules.launch_limits import notes, read_limits
 from ggactors.rules.launch_models import read_models
 from ggactors.rules.launch_stuck import StuckDraft, read_stuck_detection
 from ggactors.rules.prices import unpriced
+from ggactors.rules.launch_telemetry import read_telemetry
 from ggactors.rules.shape import Place, Table, one_of, shown, words
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.skills import SkillsSpec
     from ggactors.protocol.values import Problem
 
-KEYS = ("name", "limits", "checkout", "land", "models", "hooks", "agents", "stuckDetection")
+KEYS = ("name", "limits", "checkout", "land", "models", "hooks", "agents", "stuckDetection", "telemetry")
 CHECKOUTS = ("private", "inPlace")
 LANDINGS = ("end", "each", "never")
 
@@ -71,6 +72,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
     readable = isinstance(table.values.get("models", {}), dict)
     hooks = read_hooks(table.at("hooks"), run_level=True) if "hooks" in table else ()
     stuck = read_stuck_detection(table.at("stuckDetection")) if "stuckDetection" in table else StuckDraft()
+    telemetry = read_telemetry(table.at("telemetry")) if "telemetry" in table else None
     drafts = _read_agents(table, models if readable else None)
     named = _every_model(models, drafts)
     if _counts_cost(limits, drafts):
@@ -88,6 +90,7 @@ def read_document(document: object, *, folder: str, name: str = "crew", before: 
             max_depth=_max_depth(drafts),
             models=named,
             hooks=hooks,
+            telemetry=telemetry,
             folder=folder,
             document=copied.value,
         )

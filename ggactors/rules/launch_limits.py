@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ggactors.protocol.crew import Limits
+from ggactors.protocol.crew import Limits, SpendLimits
 from ggactors.rules.shape import Place, Table, nullable, number, whole
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ KEYS = (
     "errorRateWindow",
     "maxCost",
     "maxTokens",
+    "perIssue",
+    "perEpic",
 )
+SPENDING = ("maxCost", "maxTokens")
 
 DEFAULTS = Limits()
 
@@ -39,6 +42,20 @@ def read_limits(place: Place) -> Limits:
         error_rate_window=window,
         max_cost=_ceiling(table, "maxCost", number(above=0), DEFAULTS.max_cost),
         max_tokens=_ceiling(table, "maxTokens", whole(1), DEFAULTS.max_tokens),
+        per_issue=table.read("perIssue", nullable(read_spend_limits)),
+        per_epic=table.read("perEpic", nullable(read_spend_limits)),
+    )
+
+
+def read_spend_limits(place: Place) -> SpendLimits | None:
+    """Read what an issue, an epic or a profile may spend; None when it is no object, which is reported."""
+    remedy = "write it in limits of the crew, where it holds for every agent"
+    table = Table(place, SPENDING, hints=dict.fromkeys((key for key in KEYS if key not in SPENDING), remedy))
+    if not table.opened:
+        return None
+    return SpendLimits(
+        max_cost=table.read("maxCost", nullable(number(above=0))),
+        max_tokens=table.read("maxTokens", nullable(whole(1))),
     )
 
 

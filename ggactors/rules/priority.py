@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
+from ggactors.protocol.events import BoardChanged
 from ggactors.protocol.values import IssueState, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from ggactors.protocol.events import Event
 
 STARVE_AFTER = 8
 """How often in a row the one that waits longest may be passed."""
@@ -75,6 +78,18 @@ class Chains:
         was = node.chain
         node.open = state not in FINISHED
         self._rechain([(issue, was, node.chain)])
+
+    def hear(self, event: Event) -> None:
+        """Take note of what an event of the board tells of an issue; every other tells nothing."""
+        if not isinstance(event, BoardChanged) or event.issue is None:
+            return
+        told = event.issue
+        issue = str(told.get("id"))
+        if event.op == "remove_issue":
+            self.removed(issue)
+        else:
+            state = IssueState(told.get("state", IssueState.OPEN))
+            self.changed(issue, state, told.get("blockedBy") or (), told.get("epic"))
 
     def removed(self, issue: str) -> None:
         """Take note that an issue is no more."""

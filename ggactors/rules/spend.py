@@ -3,6 +3,9 @@
 A call is admitted when what is spent, what is reserved and its own bound fit under every ceiling; or when no other call is under
 way and the ceilings are not reached yet, so that a run can always go on to its ceiling and the last call alone may cross it. A call
 whose bound cannot be known is admitted only alone, and nothing beside it. Without ceilings every call is admitted.
+
+A call spends in several *budgets* at once: the run's, and where they have ceilings its issue's, its epic's and its profile's. It is
+admitted when each of them admits it, and held in all of them or in none; so what holds for one ledger holds for each.
 """
 
 from __future__ import annotations
@@ -55,6 +58,47 @@ def total(usages: Iterable[Usage]) -> Usage:
         reasoning=sum(usage.reasoning for usage in usages),
         cost=sum(costs) if costs else None,
     )
+
+
+@frozen(kw_only=True)
+class Budget:
+    """What a ceiling on spend is for. ``where`` is the path under which the crew writes it, ``name`` what the events call it.
+
+    The run's own budget has no name: its ceilings stop the run.
+    """
+
+    where: str
+    name: str | None = None
+    max_cost: float | None = None
+    max_tokens: int | None = None
+
+    @property
+    def key(self) -> str:
+        """Tell budgets apart."""
+        return f"{self.where}:{self.name or ''}"
+
+    @property
+    def opened(self) -> Ledger:
+        """Make its ledger, with nothing spent."""
+        return Ledger(max_cost=self.max_cost, max_tokens=self.max_tokens)
+
+
+def reserve_all(
+    ledgers: Mapping[str, Ledger], budgets: Iterable[Budget], bound: Usage | None
+) -> tuple[dict[str, Ledger], dict[str, int]] | Verdict:
+    """Reserve in every budget at once. Answers the ledgers that change with the holds' numbers by budget, or why not."""
+    changed: dict[str, Ledger] = {}
+    numbers: dict[str, int] = {}
+    verdicts: set[Verdict] = set()
+    for budget in budgets:
+        answer = reserve(ledgers.get(budget.key) or budget.opened, bound)
+        if isinstance(answer, Verdict):
+            verdicts.add(answer)
+        else:
+            changed[budget.key], numbers[budget.key] = answer
+    if verdicts:
+        return Verdict.SPENT if Verdict.SPENT in verdicts else Verdict.WAIT
+    return changed, numbers
 
 
 def reserve(ledger: Ledger, bound: Usage | None) -> tuple[Ledger, int] | Verdict:

@@ -22,7 +22,10 @@ def too_many(retry_after=None) -> ModelFault:
 
 
 class Provider:
-    """An account that refuses everything until ``opens`` and bears ``bears`` calls at once; it notes every call."""
+    """An account that refuses everything until ``opens`` and bears ``bears`` calls at once; it notes every call.
+
+    Only for tests under ``autojump_clock``.
+    """
 
     def __init__(self, opens: float, bears: float = math.inf):
         self.opens, self.bears = opens, bears

@@ -118,6 +118,7 @@ def test_a_breach_says_itself_in_a_line_and_as_the_summarys_record():
         "turns": 2,
         "window": 2,
         "agent": "root",
+        "budget": None,
     }
 
 

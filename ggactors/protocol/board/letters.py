@@ -173,7 +173,7 @@ class EndAttempt:
     """Report that an issue's agent ended any other way (D5, D7). Answer: AttemptSettled or Refused.
 
     ``parked`` keeps the issue in flight, spending nothing: a cancelled run or a run-wide ceiling.
-    ``left`` says in a line what the worktree holds.
+    ``left`` says in a line what the worktree holds. ``final`` fails the issue without another try: its budget is spent.
     """
 
     issue: str
@@ -182,6 +182,7 @@ class EndAttempt:
     reason: str
     left: str = ""
     parked: bool = False
+    final: bool = False
 
 
 @frozen(kw_only=True)
