@@ -7,7 +7,7 @@ Law: nothing a server does takes more than a bounded number of bytes or of silen
 from __future__ import annotations
 
 import json
-from contextlib import aclosing
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import httpx2
@@ -99,12 +99,23 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         seen = 0
-        async with aclosing(cast("AsyncGenerator[bytes, None]", aiter(self._stream))) as chunks:
+        chunks = aiter(self._stream)
+        try:
             async for chunk in chunks:
                 seen += len(chunk)
                 if seen > MOST_BYTES:
                     raise Broken(f"sent more than {MOST_BYTES // 1024**2} MiB")
                 yield chunk
+        finally:
+            with trio.CancelScope(shield=True):
+                await self._drop(chunks)
+
+    async def _drop(self, chunks: AsyncIterator[bytes]) -> None:
+        """Leave a body that is not at its end. Its layers do not close each other: a failed read ends them all."""
+        await self.aclose()
+        with suppress(Exception):
+            while True:
+                await anext(chunks)
 
     async def aclose(self) -> None:
         """Close the connection, or give it back."""

@@ -1,0 +1,78 @@
+"""What the tests of the HTTP adapters share: each adapter by name, pointed at a provider on loopback, and a question to ask."""
+
+from importlib.util import find_spec
+
+import pytest
+from attrs import evolve
+
+from ggactors.protocol.crew import ModelSpec
+from ggactors.protocol.model import Message, ModelRequest, ToolCall, ToolResult, ToolSpec
+
+KEY = "sk-fake-0123456789abcdef"
+
+ADAPTERS = {
+    "anthropic": ("anthropic", "claude-test", "", {}),
+    "chat": ("openai", "gpt-test", "/v1", {}),
+    "responses": ("openai", "gpt-test", "/v1", {"api": "responses"}),
+    "compatible": ("openai-compatible", "open-test", "/v1", {}),
+}
+PRICE = {"inputPerMTok": 1.0, "outputPerMTok": 10.0, "cachedInputPerMTok": 0.1}
+
+INSTALLED = {name: find_spec(name) is not None for name in ("anthropic", "openai")}
+
+
+def adapters(*names):
+    """Parametrise a test by adapters, skipping those whose client is not installed."""
+    return pytest.mark.parametrize("adapter", [_marked(name) for name in names or ADAPTERS])
+
+
+def _marked(name):
+    client = "anthropic" if name == "anthropic" else "openai"
+    there = pytest.mark.skipif(not INSTALLED[client], reason=f"the extra [{client}] is not installed")
+    return pytest.param(name, marks=there)
+
+
+def source_of(adapter, url, *, key=KEY, patience=None, **options):
+    """Make the source of an adapter at an address."""
+    provider, name, path, own = ADAPTERS[adapter]
+    spec = ModelSpec(key="m", provider=provider, name=name, options={"baseUrl": url + path, **own, **options})
+    from importlib import import_module
+
+    module = import_module(f"ggactors.models.{'anthropic' if provider == 'anthropic' else 'openai'}")
+    return module.source(spec, key, patience=patience)
+
+
+READ = ToolSpec(
+    name="read_file",
+    description="Read a file.",
+    schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+)
+FINISH = ToolSpec(name="finish", description="End the session.", schema={"type": "object", "properties": {}})
+
+REQUEST = ModelRequest(
+    agent="ISSUE-1.0i",
+    profile="coder",
+    role="standard",
+    issue="ISSUE-1",
+    turn=1,
+    attempt=1,
+    messages=(Message(role="system", text="You write code."), Message(role="user", text="Write a.py.")),
+    tools=(READ, FINISH),
+    run="261130-1405-k3f",
+)
+
+
+def call(call_id, tool="read_file", **args):
+    return ToolCall(id=call_id, tool=tool, args=args)
+
+
+def result(call_id, output="fine", *, ok=True, **more):
+    return ToolResult(call_id=call_id, tool="read_file", ok=ok, output=output, **more)
+
+
+def goes_on(request, reply, *messages):
+    """Compose the next turn's request: the reply, the answers to its calls, and what follows."""
+    said = Message(role="assistant", text=reply.text, calls=reply.calls, kept=reply.kept)
+    answers = tuple(result(call.id) for call in reply.calls)
+    told = (Message(role="tool", results=answers),) if answers else ()
+    return evolve(request, turn=request.turn + 1, messages=(*request.messages, said, *told, *messages))
