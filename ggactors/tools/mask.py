@@ -8,7 +8,10 @@ Encoded forms of a value (base64, URL escapes) are not recognised.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import evolve, has
+from attrs import fields as attrs_fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,6 +36,11 @@ class Mask:
         self._bytes = re.compile(b"|".join(map(re.escape, ordered_bytes))) if ordered_bytes else None
         self._longest = max(map(len, ordered_bytes), default=0)
 
+    @property
+    def active(self) -> bool:
+        """Tell whether there is anything to mask."""
+        return self._text is not None
+
     def text(self, text: str) -> str:
         """Mask a whole text."""
         if self._text is None:
@@ -40,7 +48,7 @@ class Mask:
         return self._text.sub(lambda found: f"[masked:{self._names[found[0]]}]", text)
 
     def value(self, value: Plain) -> Plain:
-        """Mask every text inside a plain JSON-like value; keys of mappings are left alone."""
+        """Mask every text inside a plain value or a record of ours; keys of mappings are left alone."""
         return value if self._text is None else cast("Plain", self._inside(value))
 
     def _inside(self, value: object) -> object:
@@ -53,6 +61,12 @@ class Mask:
                 return [self._inside(item) for item in value]
             case tuple():
                 return tuple(self._inside(item) for item in value)
+            case _ if has(type(value)):
+                fields = [one.name for one in attrs_fields(type(value)) if one.init]
+                old = {name: getattr(value, name) for name in fields}
+                new = {name: self._inside(item) for name, item in old.items()}
+                changed = {name: item for name, item in new.items() if item != old[name]}
+                return evolve(cast("Any", value), **changed) if changed else value
             case _:
                 return value
 
