@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, field
 
+from ggactors.actors.approving import Approvals
 from ggactors.actors.asking import Asking, ForGood, Way
 from ggactors.actors.coding import CodeTurn, nothing_used
 from ggactors.actors.compacting import Compacting
@@ -99,6 +100,8 @@ class AgentActor:
     begun: bool = True
     floor: Floor = field(factory=Floor)
     """Whose turn it is, where a person is at its prompt or tasks queue."""
+    approvals: Approvals = field(factory=Approvals)
+    """What it has to ask a person for."""
     interactive: bool = False
     """Whether a person is at its prompt (G7)."""
     tally: Tally = field(factory=Tally)

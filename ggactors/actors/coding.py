@@ -332,6 +332,9 @@ class CodeTurn:
         """Serve an operation of the agent's capabilities, sharing the tree with merges while it runs (M6)."""
         agent, operations = self.agent, self.coding.operations
         tool = "shell" if operation == "shell.run" else operation.partition(".")[2]
+        refused = await agent.approvals.refusal(agent, operation, args)
+        if refused is not None:
+            return refused
         tree = agent.station.tree
         if tree is None or not operations.touches_tree(operation):
             answer = await operations.serve(operation, args)

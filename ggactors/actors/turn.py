@@ -141,8 +141,11 @@ class Turn:
         self._answer(index, ToolResult(call_id=call.id, tool=call.tool, ok=True, output=output))
 
     async def _call(self, call: ToolCall) -> ToolResult:
-        """Carry one call out, sharing the tree with merges while it runs."""
+        """Carry one call out, sharing the tree with merges while it runs; one that has to be approved is asked for first."""
         agent = self.agent
+        refused = await agent.approvals.refusal(agent, call.tool, call.args)
+        if refused is not None:
+            return ToolResult(call_id=call.id, tool=call.tool, ok=False, code=refused.code, output=refused.message)
         if agent.station.tree is None or not agent.toolbox.touches_tree(call.tool):
             return await agent.toolbox.call(call)
         await agent.take_tree()

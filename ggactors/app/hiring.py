@@ -171,6 +171,7 @@ class Hiring:
             keep=bench.keep,
             begun=order.kind is not Kind.ROOT,
             floor=floor,
+            approvals=self.talk.approvals_of(profile),
             interactive=floor.person,
         )
 

@@ -9,17 +9,20 @@ from attrs import evolve, field, frozen
 
 from ggactors.actors.mail import Posted  # noqa: TC001 - attrs reads it
 from ggactors.protocol.agent import OPERATOR
+from ggactors.protocol.attention import AttentionItem, AttentionKind
 from ggactors.protocol.events import SessionEnded
-from ggactors.protocol.values import MessageState, Status
+from ggactors.protocol.values import Code, MessageState, Status
 from ggactors.telemetry.jsonl import read_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Generator, Iterator, Sequence
     from pathlib import Path
 
     from ggactors.app.staff import Staff
     from ggactors.app.workplace import Workplace
+    from ggactors.protocol.attention import Answered
     from ggactors.protocol.events import Event, Header
+    from ggactors.protocol.git import Landing
     from ggactors.protocol.run import Outcome
     from ggactors.store.folder import RunFolder
     from ggactors.telemetry.folds import AgentView, EpicView, IssueView
@@ -199,10 +202,55 @@ class Run:
         """Wait until the person has an agent's floor. False when its session is over. Cancelled: nothing changes."""
         return await self._staff.talk.persons_turn(agent_id)
 
+    def attention(self) -> tuple[AttentionItem, ...]:
+        """List what waits for a person, oldest first: approvals, questions, stalls, a held checkout, reviews that go on (H42)."""
+        return self._staff.talk.attention.items()
+
+    def answer(self, item_id: str, choice: str, note: str = "") -> Receipt:
+        """Answer what waits for a person, in any order. Not accepted when it is not open any more.
+
+        ``note`` goes with the answer to whoever asked. Raises ValueError for a choice that is none of the item's.
+        """
+        refused = self._staff.talk.attention.answer(item_id, choice, note)
+        if refused is not None and refused.code is Code.INVALID_ARGUMENT:
+            raise ValueError(refused.message)
+        return Receipt(agent="", accepted=refused is None)
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        options: Sequence[str] = (),
+        default: str = "",
+        deadline_secs: float | None = None,
+        agent_id: str | None = None,
+    ) -> Answered:
+        """Ask the person a question, as a tool or hook of the embedding program, and wait for the answer.
+
+        Without ``options`` any text is an answer. After ``deadline_secs`` ``default`` is the answer. Cancelled: it is withdrawn.
+        """
+        item = AttentionItem(
+            id="",
+            kind=AttentionKind.QUESTION,
+            title=question,
+            agent=agent_id,
+            options=tuple(options),
+            default=default,
+            deadline_secs=deadline_secs,
+        )
+        return await self._staff.talk.attention.ask(item)
+
     def cancel(self) -> Receipt:
         """Ask the run to stop at its agents' next turn boundaries. It stays resumable."""
         self._staff.stop(Status.CANCELED, "cancelled by the operator")
         return Receipt(agent="", accepted=True)
+
+    async def land(self) -> Landing | None:
+        """Move the operator's checkout forward to what is merged so far, all or nothing (W10); None without a board.
+
+        Waits for a merge under way. Cancelled: a landing that began is completed first.
+        """
+        return await self._staff.land()
 
     def board(self) -> BoardSnapshot:
         """Take a frozen snapshot of the board, as the events so far tell it."""

@@ -126,6 +126,7 @@ class Staff:
         limits = self.launch.crew.limits
         lives = self._living.__contains__
         self.talk = Talk(launch=self.launch, emit=self.place.emit, tell=self._tell, lives=lives)
+        self.place.bus.add_sink(self.talk.attention.hear)
         self.pool = SlotPool(limits.max_parallel)
         self.family = Family(
             crew=self.launch.crew, spawn=self._spawn_subagent, wake=self._wake, release=self.switch.release
@@ -395,11 +396,11 @@ class Staff:
     # ------------------------------------------------------------ ending
 
     async def _finish(self, outcome: Outcome) -> None:
-        landing = await self._land() if self.launch.crew.land != "never" else None
+        landing = await self.land() if self.launch.crew.land != "never" else None
         await self._hooks.fire("session-end", {"status": outcome.status.value})
         self._give_account(outcome, landing)
 
-    async def _land(self) -> Landing | None:
+    async def land(self) -> Landing | None:
         """Move the operator's checkout forward while nobody works in main, and say what became of it (W10)."""
         repository = self.place.repository
         if repository is None:
@@ -413,7 +414,7 @@ class Staff:
         return landing
 
     async def _land_each(self) -> None:
-        await self._land()
+        await self.land()
 
     def _give_account(self, outcome: Outcome, landing: Landing | None) -> None:
         if self._moved_from is not None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from attrs import define, evolve, field
 
+from ggactors.actors.approving import Approvals
+from ggactors.actors.attention import Attention
 from ggactors.actors.floor import Floor
 from ggactors.actors.mail import Mail
 from ggactors.protocol.agent import OPERATOR, GoOn, Leave
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from ggactors.actors.mail import Posted
     from ggactors.app.launch import Launch
     from ggactors.protocol.agent import AgentLetter, AgentOrder
-    from ggactors.protocol.crew import Limits
+    from ggactors.protocol.crew import Limits, Profile
     from ggactors.protocol.events import Event
 
 
@@ -34,11 +36,13 @@ class Talk:
     tell: Callable[[str, AgentLetter], bool]
     lives: Callable[[str], bool]
     mail: Mail = field(init=False)
+    attention: Attention = field(init=False)
     floors: dict[str, Floor] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         """Open the post office."""
         self.mail = Mail(emit=self.emit)
+        self.attention = Attention(emit=self.emit)
 
     def floor_of(self, order: AgentOrder) -> Floor:
         """Make the floor of a new agent: the root's has the person, if there is one, and the tasks that queue."""
@@ -54,6 +58,11 @@ class Talk:
         )
         self.floors[order.id] = floor
         return floor
+
+    def approvals_of(self, profile: Profile) -> Approvals:
+        """Make what an agent of a profile has to ask for: nothing where the person said yes to everything beforehand."""
+        asks = frozenset() if self.launch.confirm else frozenset(profile.ask)
+        return Approvals(attention=self.attention, asks=asks, seconds=profile.ask_secs)
 
     def send(self, agent: str, text: str, sender: str, *, queued: bool = False) -> Posted | None:
         """Hand a text to a living agent; None when there is none of that id."""

@@ -69,6 +69,10 @@ class SpendLimits:
         return self.max_cost is not None or self.max_tokens is not None
 
 
+ASK_SECS = 600.0
+"""Seconds a call waits for a person's approval where the crew sets none."""
+
+
 @frozen(kw_only=True)
 class Limits:
     """The ceilings in force, defaults applied (C2, C3). ``None`` is off. Times in seconds, cost in the prices' currency."""
@@ -181,6 +185,11 @@ class Profile:
     stuck: StuckDetection = StuckDetection()
     limits: SpendLimits | None = None
     """What all its agents may spend between them."""
+
+    ask: tuple[str, ...] = ()
+    """Tools, or in code mode operations, that a person has to approve each call of."""
+    ask_secs: float | None = ASK_SECS
+    """How long such a call waits before it is refused; None is for ever."""
 
     def grants(self, tool: str, operation: str) -> bool:
         """Tell whether the allowlist lets an operation pass: by its tool's name, in code mode by its id."""

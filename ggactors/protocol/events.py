@@ -293,6 +293,25 @@ class Message(Header):
 
 
 @frozen(kw_only=True)
+class Attention(Header):
+    """Something waits for a person, or waits no more (H42). ``agent`` is who asks; ``answer`` and ``note`` are of the answer."""
+
+    type: ClassVar[str] = "attention"
+
+    item: str
+    kind: str
+    state: str
+    issue: str | None = None
+    title: str
+    detail: str
+    options: tuple[str, ...]
+    default: str
+    deadline_secs: float | None = None
+    answer: str | None = None
+    note: str | None = None
+
+
+@frozen(kw_only=True)
 class TaskEnded(Header):
     """One task of a session of several came to its end; the session goes on with ``queued`` more, or with its person (G4, G7)."""
 
@@ -367,6 +386,7 @@ Event = (
     | Compacted
     | Message
     | TaskEnded
+    | Attention
     | Log
     | SessionSummary
     | SessionEnded

@@ -13,8 +13,8 @@ from ggactors.rules.launch_hooks import read_hooks
 from ggactors.rules.launch_limits import read_spend_limits
 from ggactors.rules.launch_models import read_reference
 from ggactors.rules.launch_stuck import StuckDraft, read_stuck_detection, stuck_detection
-from ggactors.rules.launch_tools import check_allowlist, read_operations, read_tools
-from ggactors.rules.shape import Place, Table, each, flag, identity, nullable, one_of, shown, text, words
+from ggactors.rules.launch_tools import check_allowlist, read_asked, read_operations, read_tools
+from ggactors.rules.shape import Place, Table, each, flag, identity, nullable, number, one_of, shown, text, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,6 +34,8 @@ KEYS = (
     "hooks",
     "stuckDetection",
     "limits",
+    "ask",
+    "askSecs",
 )
 
 _HINTS = {"modelId": "write it as model", "subagents": "write it as roster", "prompt": "write it as instructions"}
@@ -74,6 +76,8 @@ class ProfileDraft:
     """Those that could be read."""
     stuck: StuckDraft = field(factory=StuckDraft)
     limits: SpendLimits | None = None
+    ask: tuple[str, ...] = ()
+    ask_secs: float | None = ASK_SECS
 
     @property
     def files_issues(self) -> bool:
@@ -114,6 +118,8 @@ def read_profile(place: Place, models: Mapping[str, ModelSpec | None] | None) ->
         instructions=table.read("instructions", text) or "",
         capabilities=capabilities,
         tools=table.read("tools", read_tools),
+        ask=table.read("ask", read_asked(code=capabilities.code is not None)) or (),
+        ask_secs=table.read("askSecs", nullable(number(above=0))) if "askSecs" in table else ASK_SECS,
         operations=table.read("operations", read_operations),
         roster=table.read("roster", _read_roster) if "roster" in table else (),
         hooks=read_hooks(table.at("hooks"), run_level=False) if "hooks" in table else (),
@@ -166,6 +172,8 @@ def frozen_profile(draft: ProfileDraft, stuck: StuckDraft) -> Profile:
         board=board.grant if board else None,
         shell_env=draft.capabilities.shell_env,
         tools=draft.tools,
+        ask=draft.ask,
+        ask_secs=draft.ask_secs,
         code=draft.capabilities.code,
         operations=draft.operations,
         roster=tuple(

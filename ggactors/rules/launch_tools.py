@@ -7,8 +7,12 @@ allowlist neither grants nor withholds them (E3, Q6).
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from ggactors.rules.shape import Place, Table, each, shown, suggestion, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 MCP_TOOL = re.compile(r"[A-Za-z][A-Za-z0-9-]*(_[A-Za-z0-9-]+)*__[A-Za-z0-9_-]+")
 """A tool of an MCP server, ``server__tool``; whether there is one is asked when the servers are."""
@@ -42,6 +46,17 @@ TOOLS = (
     *MEMORIES,
     *ENDINGS,
     "submit_program",
+)
+
+_UNASKED = frozenset(
+    {
+        *ENDINGS,
+        "submit_program",
+        "wait_for_issue",
+        "wait_for_subagents",
+        "board.wait_for_issue",
+        "delegation.wait_for_subagents",
+    }
 )
 
 OPERATIONS = (
@@ -81,6 +96,20 @@ def _tool(place: Place) -> str | None:
 def read_operations(place: Place) -> tuple[str, ...] | None:
     """Read ``operations``: ids of the contract's operations, each once."""
     return each(_operation, noun="operation ids", unique=True)(place)
+
+
+def read_asked(*, code: bool) -> Callable[[Place], tuple[str, ...] | None]:
+    """Give the reader of ``ask``: names of calls that can be held up until a person approves them, in this way of working."""
+    read_one = _operation if code else _tool
+
+    def asked(place: Place) -> str | None:
+        name = read_one(place)
+        if name is not None and (name in _UNASKED or name.partition(".")[0] in ("session", "views", "docs")):
+            place.wrong(f"{shown(name)} is never asked for", "leave it out: endings, waits and views need no approval")
+            return None
+        return name
+
+    return each(asked, noun="tool names", unique=True)
 
 
 def check_allowlist(table: Table, *, code: bool) -> None:

@@ -154,7 +154,7 @@ class RunView:
                 self._agent(event).doing = None
             case events.AssistantMessage() | events.Hook() | events.Stuck() | events.Compacted():
                 pass
-            case events.Message() | events.TaskEnded():
+            case events.Message() | events.TaskEnded() | events.Attention():
                 pass
             case events.RetryWait():
                 why = f"answered {event.status}" if event.status is not None else "could not be reached"

@@ -71,6 +71,8 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
             return f"{who}: turn {event.turns} was an error ({one_line(event.error_type or '')})" if failed else None
         case events.Message():
             return None if event.state != "unread" else f"{who}: a message from {one_line(event.sender)} was not read"
+        case events.Attention():
+            return _attention(event)
         case events.TaskEnded():
             return f"{who}: task {event.task} {_task_end(event)}: {one_line(event.summary)}"
         case events.SessionEnded():
@@ -83,6 +85,22 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
             return None
         case _:
             assert_never(event)
+
+
+def _attention(event: events.Attention) -> str | None:
+    """Say what waits for the operator, and what became of it; what only tells of another event says nothing more."""
+    if event.kind not in ("question", "approval"):
+        return None
+    what = f"{one_line(event.title)} ({one_line(event.item)})"
+    match event.state:
+        case "open":
+            detail = f": {one_line(_shortened(event.detail))}" if event.detail else ""
+            until = f"; {one_line(event.default)} after {event.deadline_secs:g} s" if event.deadline_secs else ""
+            return f"asks you: {what}{detail}{until}"
+        case "answered" | "expired":
+            return f"{what}: {one_line(event.answer or '')}{' (nobody answered in time)' if event.state == 'expired' else ''}"
+        case _:
+            return f"{what}: {one_line(event.state)}"
 
 
 def _task_end(event: events.TaskEnded) -> str:
@@ -195,6 +213,9 @@ def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case
         case events.Message():
             head = f"{one_line(event.sender)}, {one_line(event.state)}:"
             return [look.paint(head, "bold"), *wrapped(event.text, look, indent=2)] if event.state != "queued" else []
+        case events.Attention():
+            asked = _attention(event)
+            return wrapped(asked, look, indent=2) if asked else []
         case events.TaskEnded():
             head = f"  task {event.task} {_task_end(event)}"
             return [look.paint(head, "dim"), *wrapped(event.summary, look, indent=2)]
