@@ -84,6 +84,8 @@ class Simulation:
 
     script: Mapping[str, Sequence[Entry]] = field(factory=dict)
     source: ModelSource | None = None
+    sources: Mapping[str, ModelSource] = field(factory=dict)
+    """Sources of their own for some model keys."""
     crew: Crew | None = None
     unresolved: frozenset[str] = frozenset()
     bench: Callable[[AgentOrder], Workbench] | None = None
@@ -150,7 +152,8 @@ class Simulation:
             workspace=self.folder,
             task=self.task,
             sources={
-                profile.model.key: source for profile in crew.profiles if profile.model.key not in self.unresolved
+                **{profile.model.key: source for profile in crew.profiles if profile.model.key not in self.unresolved},
+                **self.sources,
             },
             bench=self.bench or self._bench,
             hooks=self.hooks,
