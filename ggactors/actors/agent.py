@@ -114,7 +114,8 @@ class AgentActor:
     gate: Gate = field(init=False)
     _watch: Watch = field(init=False)
     _talk: Conversation = field(init=False)
-    _asking: Compacting = field(init=False)
+    _asking: Asking = field(init=False)
+    _compacting: Compacting = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Make the conversation and the way to the model."""
@@ -126,7 +127,7 @@ class AgentActor:
         self.floor.attach(self, self._talk)
         self._watch = Watch(agent=self.id, detection=self.profile.stuck, emit=self.desk.emit, tell=self._talk.user)
         lane = self.desk.traffic.lane
-        asking = Asking(
+        self._asking = Asking(
             agent=self.order.id,
             profile=self.profile.id,
             kind=self.order.kind,
@@ -140,7 +141,7 @@ class AgentActor:
             breach=self._breach,
             show=self.showing.provider,
         )
-        self._asking = Compacting(agent=self, talk=self._talk, asking=asking)
+        self._compacting = Compacting(agent=self, talk=self._talk, asking=self._asking)
 
     @property
     def id(self) -> str:
@@ -303,7 +304,7 @@ class AgentActor:
     # ------------------------------------------------------------ turns
 
     async def _one_turn(self) -> SessionEnd | None:
-        reply = await self.floor.cuttable(self._asking.reply(self.question))
+        reply = await self.floor.cuttable(self._compacting.reply(self.question))
         match reply:
             case Interrupted():
                 return None

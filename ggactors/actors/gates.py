@@ -74,6 +74,14 @@ class Gate:
             self._tell_all(outcome.messages)
         return await self._completed()
 
+    async def compaction(self, event: str, told: Mapping[str, Any]) -> None:
+        """Let hooks hear that the conversation is about to be compacted, or was; nothing can be blocked there."""
+        hooks = self.agent.hooks
+        if hooks.listens(event):
+            async with self._working(hooks, event):
+                outcome = await hooks.fire(event, told)
+            self._tell_all(outcome.messages)
+
     async def _completed(self) -> SessionEnd | None:
         """End the session that a hook object completed, through the gate like any ending (contract section 5)."""
         summary = self.agent.hooks.take_completion() or self.agent.opening.take_completion()

@@ -123,10 +123,11 @@ class CallsAnswered:
 
 @frozen(kw_only=True)
 class TextHeard:
-    """A text reached an agent's conversation: an operator's message or the runtime's feedback."""
+    """A text reached an agent's conversation: the runtime's feedback or, ``said``, a message of the operator or an agent."""
 
     agent: str
     text: str
+    said: bool = False
 
 
 @frozen(kw_only=True)

@@ -313,6 +313,11 @@ def interrupted_note() -> str:
     return "The operator interrupted you there. Calls answered as interrupted may have been carried out in part: look before you go on."
 
 
+def endings_of(role: Role, language: Language | None) -> str:
+    """Name a role's endings, as an agent calls them that uses tools or, given a language, programs."""
+    return _ENDINGS[role] if language is None else _program_endings(role, language)
+
+
 def gate_blocked(reason: str) -> str:
     """Hand the reason of a held-back ending to the model (G1)."""
     return f"Your ending was held back and your session goes on: {reason}\nMend this, then call your ending again."

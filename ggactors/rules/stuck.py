@@ -92,7 +92,11 @@ def call_key(tool: str, args: Mapping[str, Any]) -> str:
     try:
         return f"{tool} {json.dumps(args, sort_keys=True)}"
     except (ValueError, TypeError, RecursionError):
+        pass
+    try:
         return f"{tool} {args!r}"
+    except RecursionError:
+        return f"{tool} (nested too deep)"
 
 
 def outcome_of(tool: str, *, ok: bool, code: str | None, output: str) -> Outcome:

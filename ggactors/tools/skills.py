@@ -35,6 +35,7 @@ class SkillKit:
     language: Language | None = None
     operations: tuple[Operation, ...] = OPERATIONS
     _used: list[tuple[str, str]] = field(factory=list, init=False)
+    _read: dict[str, str] = field(factory=dict, init=False)
 
     async def call(self, tool: str, args: dict[str, Any]) -> str | Refused:
         """Give the body of a skill; where it has on-use code in the agent's language, that is due now."""
@@ -45,7 +46,12 @@ class SkillKit:
             return Refused(code=Code.NOT_FOUND, message=f"there is no skill {args['name'][:100]!r}; you have {names}")
         if self.language is not None and self.language in skill.on_use:
             self._used.append((skill.name, skill.on_use[self.language]))
+        self._read[skill.name] = skill.body
         return skill.body
+
+    def in_use(self) -> tuple[tuple[str, str], ...]:
+        """Give every skill that was read so far, by name and body, in the order of the first uses."""
+        return tuple(self._read.items())
 
     def take_used(self) -> tuple[tuple[str, str], ...]:
         """Take the on-use code that is due, each with its skill's name, in the order of the uses."""

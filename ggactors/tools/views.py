@@ -27,6 +27,8 @@ MOST_LABEL = 200
 """Bytes of a label."""
 MOST_TURN = 8 * 1024 * 1024
 """Bytes of all views that are handed over together."""
+MOST_HELD = 16
+"""Views whose text is held after they were handed over, for a conversation that is compacted."""
 MOST_FOUND = 20
 """Pages a search gives."""
 
@@ -121,8 +123,16 @@ class AgentViews:
         """Take what was opened since the last time, as texts for the model."""
         opened = [(label, view) for label, view in self._views.items() if not view.shown]
         for label, view in opened:
-            self._views[label] = evolve(view, body="", size=view.size, shown=True)  # the conversation holds the text
+            self._views[label] = evolve(view, shown=True)
+        for label in [label for label, view in self._views.items() if view.shown][:-MOST_HELD]:
+            self._views[label] = evolve(self._views[label], body="")  # the conversation holds the text
         return tuple(heading(view.title, view.body) for _, view in opened)
+
+    def still_open(self) -> tuple[str, ...]:
+        """Give the views that were handed over and are still open, the latest last; of older ones that there is one."""
+        return tuple(
+            heading(view.title, view.body or "[open it again to see it]") for view in self._views.values() if view.shown
+        )
 
     async def serve(
         self,

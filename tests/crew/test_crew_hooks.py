@@ -63,10 +63,6 @@ from ggactors.protocol.hooks import BuiltInAction, CommandAction, HookSpec, Scri
             ".action.script",
             "bind it to 'pre-shell'",
         ),
-        *(
-            ({"event": event, "action": {"type": "command", "command": "x"}}, "", f"{event!r} is not in this version")
-            for event in ("pre-compact", "post-compact")
-        ),
     ],
 )
 def test_one_mistake_in_a_hook_is_named_alone_at_its_path_P4(hook, path, word):

@@ -23,7 +23,7 @@ MISTAKES = [
     ("agents={}", "agents", "a list of agents"),
     ("models=[]", "models", "must be an object"),
     ("limits=3", "limits", "must be an object"),
-    ('stuckDetection={"enabled":false}', "stuckDetection", "not in this version"),
+    ('stuckDetection={"repeatThreshold":1}', "stuckDetection.repeatThreshold", "at least 2"),
     # limits
     ("limits.maxParalell=2", "limits.maxParalell", "did you mean 'maxParallel'"),
     ("limits.max_turns=2", "limits.max_turns", "did you mean 'maxTurns'"),
@@ -141,15 +141,6 @@ MISTAKES = [
         "agents[2].capabilities[0].params.limit",
         "",
     ),
-    # capabilities of later versions
-    *(
-        (
-            f"agents.critic.capabilities[0].id={later}",
-            "agents[2].capabilities[0].id",
-            f"'{later}' is not in this version",
-        )
-        for later in ("compaction", "mcp")
-    ),
     # the board
     (f"{BOARD}.params.mergeAgentId=merge_r", f"{BOARD}.params.mergeAgentId", "is not an id"),
     (f"{BOARD}.params.mergeAgentId=5", f"{BOARD}.params.mergeAgentId", "is not an id"),
@@ -191,11 +182,6 @@ MISTAKES = [
     ("agents.coder.tools[0]=shell", "agents[1].tools[1]", "listed twice"),
     ('agents.coder.operations=["files.read_file"]', "agents[1].operations", "this one calls tools"),
     # hooks
-    (
-        'agents.critic.hooks=[{"event":"pre-compact","action":{"type":"built-in","script":"trace"}}]',
-        "agents[2].hooks[0]",
-        "'pre-compact' is not in this version",
-    ),
     ("hooks={}", "hooks", "list of hooks"),
     ("hooks=[1]", "hooks[0]", "must be an object"),
 ]

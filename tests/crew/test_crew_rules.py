@@ -377,18 +377,31 @@ def test_a_model_needs_a_key_that_can_be_named():
     assert [p.path for p in check_document(document)] == ['models[" "]']
 
 
-def test_params_of_a_capability_to_come_are_objects_whatever_is_in_them():
-    change = 'agents.critic.capabilities[0]={"id":"compaction","enabled":false,"params":%s,"features":%s}'
-    assert problems_of(change % ('{"anything":[1]}', "{}")) == []
-    at = "agents[2].capabilities[0]"
-    assert [p.path for p in problems_of(change % ("1", "[]"))] == [f"{at}.params", f"{at}.features"]
+def test_compaction_is_checked_and_frozen():
+    change = 'agents.critic.capabilities[0]={"id":"compaction","params":%s}'
+    assert problems_of(change % "{}") == []
+    critic = reading_of(changed(change % '{"threshold":0.5,"keepTurns":2}'), folder=".").crew.profile("critic")
+    assert (critic.compaction.threshold, critic.compaction.keep_turns) == (0.5, 2)
+    at = "agents[2].capabilities[0].params"
+    wrong = problems_of(change % '{"threshold":1,"keepTurns":0,"model":"big"}')
+    assert {p.path for p in wrong} == {f"{at}.threshold", f"{at}.keepTurns", f"{at}.model"}
+    off = 'agents.critic.capabilities[0]={"id":"compaction","enabled":false,"params":{"threshold":"much"}}'
+    assert [p.path for p in problems_of(off)] == [f"{at}.threshold"]
 
 
 @pytest.mark.parametrize("level", ["", "agents[0]."])
-def test_stuck_detection_is_checked_for_shape_before_it_is_refused(level):
+def test_stuck_detection_is_checked_for_shape(level):
     problems = problems_of(f'{level}stuckDetection={{"enabled":1,"repeatThreshold":1,"nudges":2}}')
     at = f"{level}stuckDetection"
-    assert {p.path for p in problems} == {at, f"{at}.enabled", f"{at}.repeatThreshold", f"{at}.nudges"}
+    assert {p.path for p in problems} == {f"{at}.enabled", f"{at}.repeatThreshold", f"{at}.nudges"}
+
+
+def test_stuck_detection_of_a_profile_goes_before_the_crews_G6():
+    document = changed('stuckDetection={"repeatThreshold":5,"maxNudges":0}')
+    document["agents"][0]["stuckDetection"] = {"enabled": False, "maxNudges": 1}
+    crew = reading_of(document, folder=".").crew
+    found = [(one.stuck.enabled, one.stuck.repeat_threshold, one.stuck.max_nudges) for one in crew.profiles[:2]]
+    assert found == [(False, 5, 1), (True, 5, 0)]
 
 
 def test_code_mode_is_checked_and_frozen_X1_X4():

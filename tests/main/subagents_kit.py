@@ -36,7 +36,7 @@ LOOK = ("list_dir", {})
 
 
 def crew(*, depth: int = 3, board: bool = True, **document: Any) -> dict[str, Any]:
-    """Write a crew whose lead, coder and critic may all spawn coders and leads."""
+    """Write a crew whose lead, coder and critic may all spawn coders and leads. Doing the same again and again is no trouble."""
     spawning = {"id": "subagents", "params": {"maxDepth": depth}}
     anybody = [{"agent": name, "scopes": ["subagent"]} for name in ("coder", "lead")]
     roster = [
@@ -50,7 +50,7 @@ def crew(*, depth: int = 3, board: bool = True, **document: Any) -> dict[str, An
         "critic": {"capabilities": [*HANDS, spawning], "roster": anybody},
         "merger": {"capabilities": [*HANDS, spawning], "roster": anybody},
     }
-    return {"board": board, "agents": agents, **document}
+    return {"board": board, "agents": agents, "stuckDetection": {"enabled": False}, **document}
 
 
 def spawn(agent: str = "coder", prompt: str = "do your part") -> tuple[str, dict[str, Any]]:
