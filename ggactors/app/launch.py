@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
+from ggactors.app.control import serve_control
 from ggactors.app.session import Run
 from ggactors.app.staff import Staff
 from ggactors.app.workplace import Workplace, open_workplace
@@ -132,7 +133,10 @@ async def open_run(
         folder = _new_folder(home_path, run_id, stack)
         place = await stack.enter_async_context(open_workplace(launch, folder, home=home_path, note=note or _silent))
         staff = await stack.enter_async_context(_staff(launch, folder, place))
-        yield Run(folder=folder, staff=staff)
+        run = Run(folder=folder, staff=staff)
+        control = serve_control(run, folder, token=place.watchdog.token, emit=place.emit)
+        await stack.enter_async_context(control)
+        yield run
 
 
 def _silent(_: str) -> None:
@@ -175,6 +179,7 @@ def _checked(
 ) -> Launch:
     """Gather every reason to refuse, of the crew, its models, the options and the workspace, and refuse once (P2)."""
     from ggactors.app.coding import program_problems
+    from ggactors.app.exporting import telemetry_problems
     from ggactors.app.masking import masked
     from ggactors.hooks.runner import hook_object_problems
     from ggactors.rules.launch_stuck import read_environment, tuned
@@ -201,6 +206,7 @@ def _checked(
             if source is not None:
                 sources.setdefault(spec.key, source)
     problems += program_problems(read)
+    problems += telemetry_problems(read)
     problems += own_tool_problems(tools)
     problems += hook_object_problems(hooks)
     problems += _workspace_problems(workspace, read, home)

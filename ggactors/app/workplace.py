@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 
 from attrs import field, frozen
 
+from ggactors.app.exporting import open_export
 from ggactors.app.servers import open_servers
 from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
 from ggactors.protocol.events import Log
@@ -96,8 +97,10 @@ async def _open(
     if launch.crew.checkout == "inPlace" or launch.crew.board is None:
         _lock_workspace(launch.workspace, home, stack)
 
+    mask = Mask(dict(launch.secrets))
+
     def trouble(message: str) -> None:
-        bus.emit(Log(level="error", message=message))
+        bus.emit(Log(level="error", message=mask.text(message)))
 
     bus = EventBus(
         run=folder.id,
@@ -111,6 +114,7 @@ async def _open(
     for sink in (lines, view.apply):
         bus.add_sink(cast("Callable[[Header], None]", sink))
     stack.callback(bus.close)
+    open_export(launch, bus, mask.text, note, stack)
 
     watchdog = Watchdog(f"{folder.id}.{secrets.token_hex(4)}")
     stack.callback(watchdog.close)
@@ -128,7 +132,7 @@ async def _open(
         watchdog=watchdog,
         programs=await _open_programs(launch, note, stack),
         mcp=await open_servers(launch, repository, stack),
-        mask=Mask(dict(launch.secrets)),
+        mask=mask,
     )
 
 

@@ -25,6 +25,7 @@ def arguments(parser: Parser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Check a crew. The files its models are served from and its hooks' scripts are opened; no model is called, no hook run."""
     from ggactors.app.coding import program_problems
+    from ggactors.app.exporting import telemetry_problems
     from ggactors.crew import read_crew
     from ggactors.crew.mcp import load_mcp
     from ggactors.crew.skills import load_skills
@@ -37,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     skills = load_skills(reading.skills, reading.folder).problems
     servers = load_mcp(reading.mcp, reading.folder, os.environ).problems
     sandbox = program_problems(reading.crew)
-    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *skills, *servers, *sandbox]
+    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *skills, *servers, *sandbox, *telemetry_problems(reading.crew)]
     for problem in problems:
         print(one_line(str(problem)))
     for note in reading.notes:
