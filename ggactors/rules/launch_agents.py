@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import field, frozen
 
-from ggactors.protocol.crew import RESPONSES_AS_CODE, ModelSpec, Profile, RosterEntry, SpendLimits
+from ggactors.protocol.crew import ASK_SECS, RESPONSES_AS_CODE, ModelSpec, Profile, RosterEntry, SpendLimits
 from ggactors.protocol.values import Scope
 from ggactors.rules.launch_capabilities import Capabilities, read_capabilities
 from ggactors.rules.launch_hooks import read_hooks
