@@ -4,12 +4,27 @@ from __future__ import annotations
 
 import math
 
-import trio.testing  # noqa: F401 - the kit's clock
-from providers_kit import Account, of_type, simulated
+import trio
+import trio.testing
 
 from ggactors.protocol.values import Status
 from ggactors.testing.crews import finish, issue, turn, wait
+from ggactors.testing.providers import Account
 from ggactors.testing.simulation import Simulation
+
+
+def simulated(run: Simulation):
+    """Drive a run under a virtual clock. Answers what it came to, and the virtual seconds it took."""
+
+    async def main():
+        outcome = await run.run()
+        return outcome, trio.current_time()
+
+    return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+
+
+def of_type(events, kind):
+    return [event for event in events if event.type == kind]
 
 
 def fleet(count: int, *, filed=None) -> dict:
