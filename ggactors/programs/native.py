@@ -55,6 +55,22 @@ def define(
     return callback
 
 
+def place_of(store: wasmtime.Store, memory: wasmtime.Memory) -> Callable[[], tuple[int, int]]:
+    """Give what tells where a guest's memory lies now: its address and its size in bytes. Both may change when the guest runs."""
+    from wasmtime import _ffi as library
+
+    context = store._context()
+    by_reference = ctypes.byref(memory._memory)
+    size_of: Any = library.wasmtime_memory_data_size
+    data_of: Any = library.wasmtime_memory_data
+    address_of = ctypes.addressof
+
+    def place() -> tuple[int, int]:
+        return address_of(data_of(context, by_reference).contents), size_of(context, by_reference)
+
+    return place
+
+
 class Export:
     """One function of one instance. Calling it raises ``wasmtime.Trap`` when the guest breaks or is stopped."""
 

@@ -32,6 +32,7 @@ _MOST_PIECES = 1024
 _MOST_BYTES = 1 << 20
 """The most bytes taken in one call; more is a short write, which is written on."""
 _REALTIME = 0
+_PIECE = struct.Struct("<II")
 
 
 class Streams(Protocol):
@@ -53,14 +54,15 @@ class Streams(Protocol):
         """Hear that the guest ended itself."""
 
 
-class Memory:
-    """A guest's linear memory. Every access is checked against its size at that moment."""
+class View:
+    """A guest's memory at one moment: good until the guest runs on. Every access is checked against its size."""
 
-    __slots__ = ("_memory", "_store")
+    __slots__ = ("_at", "size")
 
-    def __init__(self, store: wasmtime.Store, memory: wasmtime.Memory) -> None:
-        self._store = store
-        self._memory = memory
+    def __init__(self, at: int, size: int) -> None:
+        self._at = at
+        self.size = size
+        """Bytes."""
 
     def read(self, at: int, size: int) -> bytes:
         """Copy bytes out. Raises IndexError when they are not the guest's."""
@@ -70,15 +72,32 @@ class Memory:
         """Copy bytes in. Raises IndexError when the place is not the guest's."""
         ctypes.memmove(self._address(at, len(piece)), piece, len(piece))
 
-    def size(self) -> int:
-        """Give the size in bytes."""
-        return self._memory.data_len(self._store)
-
     def _address(self, at: int, size: int) -> int:
         at &= 0xFFFFFFFF
-        if size < 0 or at + size > self._memory.data_len(self._store):
+        if size < 0 or at + size > self.size:
             raise IndexError(f"{size} bytes at {at} are not the guest's")
-        return ctypes.addressof(self._memory.data_ptr(self._store).contents) + at
+        return self._at + at
+
+
+class Memory:
+    """A guest's linear memory, wherever it lies at that moment and however large it is by then."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, store: wasmtime.Store, memory: wasmtime.Memory) -> None:
+        self._place = native.place_of(store, memory)
+
+    def look(self) -> View:
+        """Take a view, for several accesses in one call of the guest's."""
+        return View(*self._place())
+
+    def read(self, at: int, size: int) -> bytes:
+        """Copy bytes out. Raises IndexError when they are not the guest's."""
+        return self.look().read(at, size)
+
+    def write(self, at: int, piece: bytes) -> None:
+        """Copy bytes in. Raises IndexError when the place is not the guest's."""
+        self.look().write(at, piece)
 
 
 class World:
@@ -167,10 +186,11 @@ class World:
             "proc_exit": self._exit,
         }
 
-    def _here(self) -> tuple[Streams, Memory]:
+    def _here(self) -> tuple[Streams, View]:
+        """Whose call it is, and their memory, which nothing changes before the call is answered."""
         assert self._streams is not None
         assert self._memory is not None
-        return self._streams, self._memory
+        return self._streams, self._memory.look()
 
     def _clock(self, clock: int, _precision: int, at: int) -> int:
         self._here()[1].write(at, struct.pack("<Q", _now(clock)))
@@ -257,10 +277,12 @@ def _now(clock: int) -> int:
     return time.time_ns() if clock == _REALTIME else time.monotonic_ns()
 
 
-def _pieces(memory: Memory, at: int, count: int) -> list[tuple[int, int]]:
+def _pieces(memory: View, at: int, count: int) -> list[tuple[int, int]]:
     """Read a list of places in memory. Raises IndexError for one no guest of good will makes."""
     if not 0 <= count <= _MOST_PIECES:
         raise IndexError(f"{count} pieces at once")
+    if count == 1:  # nearly always
+        return [_PIECE.unpack(memory.read(at, 8))]
     words = struct.unpack(f"<{2 * count}I", memory.read(at, 8 * count))
     return list(zip(words[::2], words[1::2], strict=True))
 
