@@ -6,13 +6,14 @@ run's business (C1).
 
 from __future__ import annotations
 
+import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 from attrs import define, evolve, field, frozen
 
-from ggactors.models.dialogue import Gauge
+from ggactors.models.dialogue import Gauge, size_of
 from ggactors.models.faults import rate_limits, status_fault, told_fault, transport_fault, words_of
 from ggactors.models.http import Broken, Events, Patience, Pools, Told, Unusable, check_stream
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
@@ -145,7 +146,7 @@ class HostedModel:
             async with shape.ask(
                 source.pools.client(source.traits.account, source.patience), body, headers
             ) as response:
-                return await self._assemble(response, request)
+                assembled = await self._assemble(response, request)
         except Told as told:
             raise told_fault(label, told.error, source.key) from None
         except Broken as broken:
@@ -160,6 +161,11 @@ class HostedModel:
                 raise transport_fault(label, words_of(error)) from None
             status, told_headers, told_body = refusal
             raise status_fault(label, status, told_headers, told_body, source.key) from None
+
+        usage = assembled.reply.usage
+        if usage.tokens == 0:
+            usage = _estimated(body, assembled.reply)
+        return evolve(assembled, reply=evolve(assembled.reply, usage=usage))
 
     async def _assemble(self, response: httpx2.Response, request: ModelRequest) -> Assembled:
         """Put the reply together from its stream. Raises Broken, Told, Unusable, and what the HTTP client raises."""
@@ -184,6 +190,12 @@ class HostedModel:
         usage = assembled.reply.usage
         cost = cost_of(self._price, usage, cache_written=assembled.cache_written)
         return evolve(assembled.reply, usage=evolve(usage, cost=cost))
+
+
+def _estimated(body: dict[str, Any], reply: ModelReply) -> Usage:
+    """Guess what a call spent whose server does not tell, a token for 4 bytes: ceilings must hold there too (C3)."""
+    said = size_of(reply.text) + sum(len(json.dumps(call.args)) for call in reply.calls)
+    return Usage(input=len(json.dumps(body)) // 4, output=max(said // 4, 1))
 
 
 def _joined(replies: list[ModelReply]) -> ModelReply:

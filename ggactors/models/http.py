@@ -15,6 +15,7 @@ import trio
 from attrs import define, field, frozen
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import AsyncGenerator, AsyncIterator
     from types import TracebackType
 
@@ -62,8 +63,12 @@ class Told(Exception):  # noqa: N818
 
 @define
 class Pools:
-    """Connections, one pool for each account, shared by everything that asks it. Opened at first use, closed by ``aclose``."""
+    """Connections, one pool for each account, shared by everything that asks it. Opened at first use, closed by ``aclose``.
 
+    ``verify`` says whom to trust; by default whom the machine, or else the HTTP library, trusts.
+    """
+
+    verify: ssl.SSLContext | bool = True
     _clients: dict[str, httpx2.AsyncClient] = field(factory=dict)
 
     def client(self, account: str, patience: Patience) -> httpx2.AsyncClient:
@@ -71,6 +76,7 @@ class Pools:
         if account not in self._clients:
             # Redirects are not followed: they would carry the key to another host.
             self._clients[account] = httpx2.AsyncClient(
+                verify=self.verify,
                 timeout=patience.timeout,
                 limits=httpx2.Limits(max_connections=None, max_keepalive_connections=64, keepalive_expiry=60.0),
                 follow_redirects=False,

@@ -227,9 +227,15 @@ async def _until_gone(stream: trio.SocketStream) -> None:
 async def open_provider(answer: Callable[[Asked], Answer | Awaitable[Answer]]) -> AsyncIterator[Provider]:
     """Open a server on a free port of loopback for as long as the block lasts."""
     provider = Provider(answer)
+    failure: Exception | None = None
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         provider.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
         nursery.start_soon(trio.serve_listeners, provider.serve, [listener])
-        yield provider
+        try:
+            yield provider
+        except Exception as error:  # noqa: BLE001 - raised below, as it is: inside it would come in a group
+            failure = error
         nursery.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

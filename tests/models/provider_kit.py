@@ -1,5 +1,8 @@
 """What the tests of the HTTP adapters share: each adapter by name, pointed at a provider on loopback, and a question to ask."""
 
+import ssl
+from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 
 import pytest
@@ -36,10 +39,15 @@ def source_of(adapter, url, *, key=KEY, patience=None, **options):
     """Make the source of an adapter at an address."""
     provider, name, path, own = ADAPTERS[adapter]
     spec = ModelSpec(key="m", provider=provider, name=name, options={"baseUrl": url + path, **own, **options})
-    from importlib import import_module
-
     module = import_module(f"ggactors.models.{'anthropic' if provider == 'anthropic' else 'openai'}")
-    return module.source(spec, key, patience=patience)
+    pools = import_module("ggactors.models.http").Pools(trusted())
+    return module.source(spec, key, pools=pools, patience=patience)
+
+
+@cache
+def trusted():
+    """Load whom to trust once: no test here goes over TLS, and loading it takes longer than they do."""
+    return ssl.create_default_context()
 
 
 READ = ToolSpec(

@@ -3,6 +3,8 @@
 Law: a failure is one ModelFault of the right kind, asked for once, said in two lines at most, without the key.
 """
 
+import json
+
 import pytest
 import trio
 from attrs import frozen
@@ -64,7 +66,7 @@ def told_inside(kind):
     """Tell an error inside the stream, as each API does."""
 
     def answer(asked):
-        error = '{"type": "%s", "code": "%s", "message": "as the test wants it"}' % (kind, kind)
+        error = json.dumps({"type": kind, "code": kind, "message": "as the test wants it"})
         event = {
             MESSAGES: f'event: error\ndata: {{"type": "error", "error": {error}}}\n\n',
             CHAT: f'data: {{"error": {error}}}\n\n',
@@ -138,7 +140,9 @@ CASES = {
         lambda asked: refused(429, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"), True, 429, retry_after=0.0
     ),
     "429 that asks for nonsense": Case(lambda asked: refused(429, retry_after="soon"), True, 429),
-    "429 of an account without money": Case(words("no quota", 429, code="insufficient_quota"), False, 429, says="spend"),
+    "429 of an account without money": Case(
+        words("no quota", 429, code="insufficient_quota"), False, 429, says="spend"
+    ),
     "500": Case(lambda asked: refused(500), True, 500),
     "502 with a page of HTML": Case(lambda asked: refused(502, "<html>Bad gateway</html>"), True, 502),
     "503": Case(lambda asked: refused(503, retry_after="3"), True, 503, retry_after=3.0),
@@ -223,10 +227,8 @@ async def test_no_fault_tells_the_key_though_the_provider_does(adapter, status, 
 
 @adapters()
 async def test_after_a_fault_the_next_attempt_is_answered(adapter, patience):
-    answers = iter(
-        [lambda asked: cut(asked, SAID), lambda asked: refused(503), lambda asked: whole(asked, SAID)],
-    )
-    async with open_provider(lambda asked: next(answers)(asked)) as provider:
+    answers = iter([cut, lambda asked, _: refused(503), whole])
+    async with open_provider(lambda asked: next(answers)(asked, SAID)) as provider:
         source = source_of(adapter, provider.url, patience=patience)
         model = source.model_for("root", "lead")
         for _ in range(2):
