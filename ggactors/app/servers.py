@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ggactors import __version__
 from ggactors.ports import LaunchRefused
 from ggactors.protocol.values import Problem
 from ggactors.tools.environment import agent_environment
@@ -29,7 +30,7 @@ async def open_servers(launch: Launch, repository: Repository | None, stack: Asy
         return None
     from ggactors.tools.mcp import open_mcp_house
 
-    house = await stack.enter_async_context(open_mcp_house())
+    house = await stack.enter_async_context(open_mcp_house(__version__))
     folder = str(launch.workspace) if repository is None else repository.facts.root
     problems: list[Problem] = []
     for profile in profiles:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from attrs import define, field, frozen
 
-from ggactors import __version__
 from ggactors.protocol.values import Problem
 from ggactors.telemetry.otelspans import SpanBook
 
@@ -233,9 +232,9 @@ def _tracer(ended: _Ended) -> Any:
     named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
     about = {} if named else {"service.name": "ggactors"}
     provider = TracerProvider(
-        resource=Resource.create({**about, "gg.version": __version__}),
+        resource=Resource.create(about),
         shutdown_on_exit=False,
         span_limits=SpanLimits(max_events=2000),
         active_span_processor=cast("Any", ended),  # it has all that is asked of one
     )
-    return provider.get_tracer("ggactors", __version__)
+    return provider.get_tracer("ggactors")

@@ -99,6 +99,7 @@ class McpHouse:
     """The servers of a run: what tools they have, and the task group their connections live in."""
 
     _nursery: trio.Nursery
+    _version: str
     _catalogue: dict[str | None, tuple[McpToolSpec, ...]] = field(factory=dict)
 
     async def learn(
@@ -117,7 +118,9 @@ class McpHouse:
 
         async def ask(server: McpServer) -> None:
             try:
-                async with session_with(server, env=env, folder=folder, start_secs=spec.start_secs) as talk:
+                async with session_with(
+                    server, env=env, folder=folder, start_secs=spec.start_secs, version=self._version
+                ) as talk:
                     with trio.fail_after(spec.start_secs):
                         listed[server.name] = await tools_of(talk)
             except (CannotConnect, trio.TooSlowError) as error:
@@ -152,22 +155,23 @@ class McpHouse:
                     nursery=self._nursery,
                     start_secs=spec.start_secs,
                     timeout_secs=spec.timeout_secs,
+                    version=self._version,
                 )
             tools.append(McpTool(spec=one, line=line))
         return McpKit(tuple(tools), list(lines.values()))
 
 
 @asynccontextmanager
-async def open_mcp_house() -> AsyncIterator[McpHouse]:
+async def open_mcp_house(version: str = "0") -> AsyncIterator[McpHouse]:
     """Open the place where the connections of a run live. Left or cancelled: none of them is left, and no process.
 
-    An error out of the block is raised as it is.
+    ``version`` is ours, which servers are told. An error out of the block is raised as it is.
     """
     failure: BaseException | None = None
     try:
         async with trio.open_nursery() as nursery:
             try:
-                yield McpHouse(nursery)
+                yield McpHouse(nursery, version)
             finally:
                 nursery.cancel_scope.cancel()
     except BaseExceptionGroup as group:

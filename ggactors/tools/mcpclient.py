@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import trio
 from attrs import define, field
 
-from ggactors import __version__
 from ggactors.protocol.values import Code, Refused
 from ggactors.tools.mcpstdio import ServerOrder, running_server
 from ggactors.tools.process import NotStarted
@@ -42,7 +41,7 @@ class CannotConnect(Exception):  # noqa: N818 - flow control between this module
 
 @asynccontextmanager
 async def session_with(
-    server: McpServer, *, env: Mapping[str, str], folder: str, start_secs: float
+    server: McpServer, *, env: Mapping[str, str], folder: str, start_secs: float, version: str
 ) -> AsyncIterator[Conversation]:
     """Open a session with a server. Raises CannotConnect. Left or cancelled: no process and no connection of it is left."""
     # What the transports raise comes in groups of groups; whoever reads the message wants the one reason.
@@ -54,7 +53,7 @@ async def session_with(
             from mcp.types import Implementation
 
             async with ClientSession(
-                talk.read, talk.write, client_info=Implementation(name="ggactors", version=__version__)
+                talk.read, talk.write, client_info=Implementation(name="ggactors", version=version)
             ) as session:
                 talk.session = session
                 with trio.move_on_after(start_secs) as patience:
@@ -143,6 +142,8 @@ class Line:
     nursery: trio.Nursery
     start_secs: float
     timeout_secs: float
+    version: str
+    """Ours, which servers are told."""
     _lock: trio.Lock = field(factory=trio.Lock)
     _talk: Conversation | None = None
     _leave: trio.Event = field(factory=trio.Event)
@@ -194,7 +195,9 @@ class Line:
         """Hold the line open until it is to be left. What breaks it afterwards is noticed by its calls."""
         talk: Conversation | None = None
         try:
-            opened = session_with(self.server, env=self.env, folder=self.folder, start_secs=self.start_secs)
+            opened = session_with(
+                self.server, env=self.env, folder=self.folder, start_secs=self.start_secs, version=self.version
+            )
             async with opened as talk:
                 task_status.started(talk)
                 await leave.wait()

@@ -1,10 +1,9 @@
-"""A real MCP server for the tests, over its input and output or over HTTP: ``python mcp_server.py [http PORT_FILE]``."""
+"""A real MCP server for the tests, over its input and output or over HTTP: ``python mcp_server.py [http]``."""
 
 from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 
 from mcp.server.mcpserver import Image, MCPServer
 
@@ -39,8 +38,8 @@ def fail() -> str:
     raise ValueError("it cannot be done")
 
 
-def serve_http(port_file: str) -> None:
-    """Serve on a free port of loopback, and write it down."""
+def serve_http() -> None:
+    """Serve on a free port of loopback, and say which."""
     import socket
 
     import uvicorn
@@ -48,13 +47,14 @@ def serve_http(port_file: str) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        Path(port_file).write_text(str(taken.getsockname()[1]))
+        sys.stdout.write(f"{taken.getsockname()[1]}\n")
+        sys.stdout.flush()
         config = uvicorn.Config(server.streamable_http_app(), log_level="error")
         uvicorn.Server(config).run(sockets=[taken])
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["http"]:
-        serve_http(sys.argv[2])
+        serve_http()
     else:
         server.run("stdio")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
-import time
 
 TOOLS = ("echo", "die", "hang", "deaf", "spawn", "garbage", "big", "bad-args", "a.b", "pid")
 
@@ -37,7 +37,7 @@ def call(message: dict) -> None:
     if name == "hang":
         return
     if name == "deaf":
-        time.sleep(600)
+        signal.pause()
     if name == "spawn":  # something that outlives its parent, in a session of its own
         child = subprocess.Popen(["/bin/sh", "-c", "sleep 600 & sleep 600"], start_new_session=True)
         said = str(child.pid)
@@ -55,7 +55,7 @@ def call(message: dict) -> None:
 def main() -> None:
     """Serve until the input ends, or, when told so, for ever."""
     if sys.argv[1:2] == ["mute"]:
-        time.sleep(600)
+        signal.pause()
     if sys.argv[1:2] == ["broken"]:
         sys.exit("cannot find my own head")
     names = sys.argv[1:] or TOOLS

@@ -239,20 +239,15 @@ async def test_a_server_that_cannot_be_had_refuses_the_launch_and_says_why(tmp_p
 
 
 @pytest.fixture(scope="module")
-def http_server(tmp_path_factory):
+def http_server():
     """A real server on loopback, over streamable HTTP; its address."""
-    import time
-
-    told = tmp_path_factory.mktemp("mcp") / "port"
-    process = subprocess.Popen([sys.executable, str(HERE / "mcp_server.py"), "http", str(told)])
+    process = subprocess.Popen([sys.executable, str(HERE / "mcp_server.py"), "http"], stdout=subprocess.PIPE, text=True)
     try:
-        while not (told.is_file() and told.read_text()):
-            assert process.poll() is None
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{told.read_text()}/mcp"
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 # The HTTP client leaves generators of the streams it read to the collector, which trio tells whoever listens for warnings.
