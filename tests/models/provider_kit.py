@@ -10,6 +10,8 @@ from attrs import evolve
 
 from ggactors.protocol.crew import ModelSpec
 from ggactors.protocol.model import Message, ModelRequest, ToolCall, ToolResult, ToolSpec
+from ggactors.testing.provider import open_provider, whole
+from ggactors.testing.wireshapes import Said
 
 KEY = "sk-fake-0123456789abcdef"
 
@@ -84,3 +86,24 @@ def goes_on(request, reply, *messages):
     answers = tuple(result(call.id) for call in reply.calls)
     told = (Message(role="tool", results=answers),) if answers else ()
     return evolve(request, turn=request.turn + 1, messages=(*request.messages, said, *told, *messages))
+
+
+async def ask(adapter, said, request=REQUEST, *, key=KEY, change=None, **options):
+    """Ask one question of a provider that says one thing; give the reply and what was asked."""
+
+    def answer(asked):
+        told = whole(asked, said) if isinstance(said, Said) else said(asked)
+        return told if change is None else change(told)
+
+    async with open_provider(answer) as provider:
+        source = source_of(adapter, provider.url, key=key, **options)
+        try:
+            reply = await source.model_for(request.agent, request.profile).reply(request)
+        finally:
+            await source.aclose()
+    return reply, provider.asked[-1]
+
+
+def dialogue(asked):
+    """Give what stands for the messages in a request's body."""
+    return asked.record.get("messages") or asked.record["input"]
