@@ -21,13 +21,14 @@ EXAMPLE = "ggactors doctor"
 
 PACKAGES = ("trio", "attrs", "cattrs", "msgpack", "dulwich", "merge3", "prompt_toolkit")
 EXTRAS = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "local": "llama_cpp",
-    "otel": "opentelemetry",
-    "mcp": "mcp",
+    "openai": ("openai", "openai"),
+    "anthropic": ("anthropic", "anthropic"),
+    "local": ("xllamacpp", "xllamacpp"),
+    "code": ("wasmtime", "wasmtime"),
+    "otel": ("opentelemetry.sdk", "opentelemetry-sdk"),
+    "mcp": ("mcp", "mcp"),
 }
-KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY")
+"""By extra: the module that has to be there, and the distribution it comes in."""
 
 Row = tuple[str, str, str]
 """A verdict (``ok``, ``no``, ``bad``), what was looked at, and what was found."""
@@ -42,7 +43,7 @@ def run(_options: argparse.Namespace) -> int:
     from ggactors.cli.terminal import look_of, print_lines
     from ggactors.telemetry.plaintext import Cell, columns
 
-    rows = [*_versions(), *_programs(), _state(), *_sandbox(), *_extras(), *_keys()]
+    rows = [*_versions(), *_programs(), _state(), *_sandbox(), *_extras(), *_code(), *_keys()]
     colours = {"ok": "green", "no": "dim", "bad": "red"}
     cells = [[Cell(verdict, colours[verdict]), Cell(what), Cell(found)] for verdict, what, found in rows]
     print_lines(columns(cells, look_of(sys.stdout, os.environ)))
@@ -107,16 +108,50 @@ def _sandbox() -> list[Row]:
 
 def _extras() -> list[Row]:
     rows: list[Row] = []
-    for extra, module in EXTRAS.items():
-        found = util.find_spec(module) is not None
-        rows.append(("ok" if found else "no", f"extra: {extra}", f"{module} is {'' if found else 'not '}installed"))
+    for extra, (module, distribution) in EXTRAS.items():
+        if _is_there(module):
+            rows.append(("ok", f"extra: {extra}", f"{module} is installed, {_version(distribution)}"))
+        else:
+            rows.append(("no", f"extra: {extra}", f"{module} is not installed; pip install 'ggactors[{extra}]'"))
     return rows
 
 
-def _keys() -> list[Row]:
+def _is_there(module: str) -> bool:
+    try:
+        return util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of the package it is in
+        return False
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return "of an unknown version"
+
+
+def _code() -> list[Row]:
+    """Say whether agents can answer with programs, language by language, and whether the first launch has to compile."""
+    from ggactors.programs.prepare import cache_folder, survey
+
     return [
-        ("ok", f"key: {name}", "set") if os.environ.get(name) else ("no", f"key: {name}", "not set") for name in KEYS
+        ("ok" if fine else "no", f"extra: code, {what}", found)
+        for fine, what, found in survey(cache_folder(os.environ))
     ]
+
+
+def _keys() -> list[Row]:
+    from ggactors.crew import models_found
+    from ggactors.rules.known import KEY_VARIABLES
+
+    found = {model.variable: model for model in models_found(os.environ)}
+    rows: list[Row] = []
+    for provider, name in KEY_VARIABLES.items():
+        if name in found:
+            rows.append(("ok", f"key: {name}", f"set; `ggactors init` would name {found[name].reference}"))
+        else:
+            rows.append(("no", f"key: {name}", f"not set; models of {provider} need it, or a key the crew names"))
+    return rows
 
 
 def _first_line(program: str, *args: str) -> str:

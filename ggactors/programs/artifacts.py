@@ -66,6 +66,14 @@ def artifact_of(language: Language) -> Artifact:
     return _OF_LANGUAGE[language]
 
 
+def languages_of_artifacts() -> dict[Artifact, tuple[Language, ...]]:
+    """List every artifact with the languages that run on it."""
+    found: dict[Artifact, tuple[Language, ...]] = {}
+    for language, artifact in _OF_LANGUAGE.items():
+        found[artifact] = (*found.get(artifact, ()), language)
+    return found
+
+
 def problems(languages: Iterable[Language], *, path: str = "responses-as-code") -> tuple[Problem, ...]:
     """List why programs in these languages cannot run here; empty when they can. Hashes the artifacts: tenths of a second."""
     if sys.platform not in PLATFORMS:

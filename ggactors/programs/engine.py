@@ -59,6 +59,15 @@ class Compiled:
             return False
         return self.seal.read_text(encoding="ascii", errors="replace").strip() == hash_of(self.path)
 
+    def hindrance(self) -> str | None:
+        """Say why nothing could be kept or loaded here, or None."""
+        there = self.path.parent
+        while not there.exists():
+            there = there.parent
+        if there == self.path.parent and not _private(there):
+            return f"{there} is not yours alone to write, and what is kept there is run"
+        return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+
     def adopt(self, scratch: Path) -> None:
         """Take a file just compiled into its place, whole, with its hash."""
         # The hash first: a file whose hash is not the recorded one is never loaded, so no order of two writers does harm.

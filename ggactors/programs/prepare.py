@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import trio
 
 from ggactors.ports import LaunchRefused
-from ggactors.programs.artifacts import Artifact, artifact_of, problems
+from ggactors.programs.artifacts import Artifact, artifact_of, languages_of_artifacts, problems
 from ggactors.programs.engine import Compiled, compiled
 from ggactors.protocol.values import Problem
 
@@ -89,3 +89,25 @@ async def _compile(artifact: Artifact, into: Compiled) -> None:
 def _refused(what: str) -> LaunchRefused:
     remedy = "make the cache folder yours alone, free some space, or use profiles without responses-as-code"
     return LaunchRefused([Problem(path="responses-as-code", what=what, remedy=remedy)])
+
+
+def survey(cache: Path) -> tuple[tuple[bool, str, str], ...]:
+    """Look at what programs need on this machine: whether it is there, what it is, and what was found or is to be done.
+
+    Reads and hashes artifacts and what was compiled of them: tenths of a second. Makes nothing.
+    """
+    rows: list[tuple[bool, str, str]] = []
+    for artifact, languages in languages_of_artifacts().items():
+        what = f"programs in {' and '.join(language.value for language in languages)}"
+        found = problems(languages)
+        if found:
+            rows.append((False, what, f"{found[0].what}; {found[0].remedy}"))
+            continue
+        kept = compiled(cache, artifact.sha256)
+        if kept.valid():
+            rows.append((True, what, f"{artifact.label}; compiled, in {cache}"))
+        elif (hindrance := kept.hindrance()) is not None:
+            rows.append((False, what, f"{hindrance}; make that folder yours alone"))
+        else:
+            rows.append((True, what, f"{artifact.label}; the first launch compiles it, once, which takes some seconds"))
+    return tuple(rows)

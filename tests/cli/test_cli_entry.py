@@ -187,6 +187,7 @@ def test_the_doctor_names_keys_and_never_their_values(sh):
     assert rows["ggactors"].endswith(__version__)
     for package in ("trio", "dulwich", "msgpack", "git", "/bin/sh", "python"):
         assert rows[package].startswith("ok")
+    assert {"extra: code, programs in python", "extra: code, programs in javascript and typescript"} <= set(rows)
 
 
 def test_the_doctor_says_when_there_is_no_git_and_when_state_cannot_be_kept(sh, tmp_path):

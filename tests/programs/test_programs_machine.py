@@ -14,7 +14,7 @@ from programs_kit import CACHE, JAVASCRIPT, LANGUAGES, PYTHON, TYPESCRIPT, needs
 
 from ggactors.ports import LaunchRefused
 from ggactors.programs import artifacts, prepare
-from ggactors.programs.artifacts import CPYTHON, QUICKJS, artifact_of, problems
+from ggactors.programs.artifacts import CPYTHON, INSTALL, QUICKJS, artifact_of, problems
 from ggactors.programs.engine import Compiled, compiled, hash_of
 from ggactors.programs.prepare import cache_folder
 
@@ -208,3 +208,30 @@ def test_importing_the_pool_loads_neither_engine_nor_artifacts():
 @needs_code
 def test_this_machines_cache_is_used():
     assert CACHE.name == "ggactors"
+
+
+@needs_code
+async def test_a_survey_says_what_is_compiled_what_will_be_and_what_stands_in_the_way(small, tmp_path: Path):
+    cache = tmp_path / "cache"
+    ((fine, what, found),) = prepare.survey(cache)
+    assert (fine, what) == (True, "programs in python")
+    assert "the first launch compiles it" in found
+    assert not cache.exists(), "looking makes nothing"
+    await prepare.prepare([PYTHON], cache)
+    ((fine, _, found),) = prepare.survey(cache)
+    assert (fine, found) == (True, f"an empty module; compiled, in {cache}")
+    cache.chmod(0o777)
+    ((fine, _, found),) = prepare.survey(cache)
+    assert not fine
+    assert "not yours alone" in found
+    (tmp_path / "small_runtime" / "empty.wasm").write_bytes(EMPTY + b"\0")
+    ((fine, _, found),) = prepare.survey(tmp_path / "other")
+    assert not fine
+    assert "SHA-256" in found
+    assert INSTALL in found
+
+
+def test_a_survey_tells_of_every_language_once():
+    told = " ".join(what for _, what, _ in prepare.survey(Path("/nowhere")))
+    assert [told.count(language.value) for language in (PYTHON, TYPESCRIPT)] == [1, 1]
+    assert told.count("javascript") == 1
