@@ -249,6 +249,8 @@ class Floor:
         self._read_letters()
         if not held and (self._wanted() or self._next_prompt()):
             return None
+        if self._leaving:
+            return self._left()
         agent.rest(YOU)
         with agent.desk.switch.interruptible(agent.id):
             while True:

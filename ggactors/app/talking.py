@@ -84,7 +84,11 @@ class Talk:
 
     def go_on(self, agent: str) -> bool:
         """Let an agent go on with the texts that wait for it. False when none waits."""
-        return agent in self.floors and bool(self.mail.pending(agent)) and self.tell(agent, GoOn())
+        floor = self.floors.get(agent)
+        if floor is None or not floor.idle or not self.mail.pending(agent) or not self.tell(agent, GoOn()):
+            return False
+        floor.spoken_to()
+        return True
 
     def leave(self, agent: str) -> bool:
         """Let a session end once its person has the floor and nothing is queued. False when nobody is at its prompt."""

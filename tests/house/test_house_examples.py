@@ -78,8 +78,10 @@ def test_there_are_examples_to_test():
         "crew.json",
         "crew.toml",
         "embed.py",
+        "embed_asyncio.py",
         "own.py",
         "patient.toml",
+        "prompt.py",
         "replies.py",
         "script.json",
     ]
@@ -122,9 +124,21 @@ def test_the_program_of_the_embedding_page_runs(desk):
     assert (desk / "project" / "greeting.txt").read_text(encoding="utf-8") == "hello\n"
 
 
+def test_the_asyncio_program_of_the_embedding_page_runs(desk):
+    done = start([sys.executable, "embed_asyncio.py"], desk, desk)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "completed"
+
+
 def test_the_models_tools_and_hooks_of_the_embedding_page_work_together(desk):
     done = start([sys.executable, "own.py"], desk, desk)
     assert (done.stdout, done.stderr) == ("completed hello 3\n", "")
+
+
+def test_the_prompt_of_the_embedding_page_speaks_for_a_person(desk):
+    done = start([sys.executable, "prompt.py"], desk, desk)
+    assert (done.stdout, done.stderr) == ("completed the operator left\n", "")
+    assert (desk / "project" / "greeting.txt").exists()
 
 
 def test_readmes_tour_works_line_by_line_and_streams_only_documented_events(desk):

@@ -81,3 +81,333 @@ async def test_a_reply_without_a_call_hands_the_floor_to_the_person_and_is_no_er
         assert (ended.status, ended.summary, ended.verified) == ("completed", "did it", None)
         outcome = await left(run)
     assert (outcome.status, outcome.exit_code, outcome.summary, outcome.errors) == ("completed", 0, "did it", 0)
+
+
+async def until(run, kind, nth=1, **fields):
+    """Wait for the nth event of a kind with these fields."""
+    async for event in run.events():
+        if event.type == kind and all(getattr(event, name) == value for name, value in fields.items()):
+            nth -= 1
+            if not nth:
+                return event
+    raise AssertionError(f"{kind} {fields} did not come")
+
+
+def texts_of(run, replies_of="root"):
+    """Give what the model was told, from the run's own journal of events: briefs are no messages."""
+    return [(one.state, one.text) for one in kinds(run, "message", agent=replies_of)]
+
+
+MIRROR = """
+import json, pathlib
+def reply(request):
+    told = [[m.get("role"), m.get("text") or "", len(m.get("results") or ()), len(m.get("calls") or ())] for m in request["messages"]]
+    pathlib.Path(__file__).with_name("told.json").write_text(json.dumps(told))
+    return json.loads(pathlib.Path(__file__).with_name("replies.json").read_text())[request["turn"] - 1]
+"""
+
+
+def mirrored(place, *replies):
+    """Write a model that notes what it is told each time; gives the profile's keys and a reader of the last note."""
+    folder = place / "crew"
+    folder.mkdir(exist_ok=True)
+    (folder / "mirror.py").write_text(MIRROR)
+    (folder / "replies.json").write_text(json.dumps(replies))
+    return {"model": "python/mirror.py:reply"}, lambda: json.loads((folder / "told.json").read_text())
+
+
+# ---------------------------------------------------------------- starting, queueing, nudging
+
+
+async def test_without_a_task_the_person_speaks_first_and_no_model_is_called(place):
+    async with session(place, [finish("hi there")]) as run:
+        assert await run.persons_turn()
+        assert not kinds(run, "turn_outcome")
+        run.send("root", "say hi")
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.summary, outcome.turns) == ("hi there", 1)
+
+
+async def test_queued_prompts_are_worked_off_in_turn_and_suppress_the_nudge_G4(place):
+    replies = [finish("one"), PROSE, finish("three"), {"text": "over"}]
+    async with session(place, replies, task="first", prompts=["second", "third"], confirm=True) as run:
+        assert await run.persons_turn()
+        assert [(one.task, one.summary, one.queued) for one in kinds(run, "task_ended")] == [
+            (1, "one", 2),
+            (3, "three", 0),
+        ]
+        receipt = run.send("root", "fourth", queue=True)
+        assert await run.persons_turn()
+        assert receipt.state == "delivered"
+        delivered = [text for state, text in texts_of(run) if state == "delivered"]
+        assert delivered == ["second", "third", "fourth"]
+        await left(run)
+    assert [one.waiting_on for one in kinds(run, "agent_state", state="waiting")][:1] == ["you"]
+
+
+async def test_with_yes_one_nudge_is_given_once_per_stretch_and_never_shown_to_the_person_G4(place):
+    replies = [PROSE, {"text": "Really done."}, PROSE, turn(shell("true")), PROSE, finish("done"), finish("again")]
+    profile, told = mirrored(place, *replies)
+    async with session(place, [], task="go", confirm=True, profile=profile) as run:
+        assert await run.persons_turn()
+        assert len(kinds(run, "turn_outcome")) == 2, "the second reply of the stretch hands the floor over"
+        nudges = [text for role, text, _, _ in told() if role == "user" and "no confirmation" in text]
+        assert len(nudges) == 1
+        run.send("root", "more")
+        assert await run.persons_turn()
+        assert len(kinds(run, "turn_outcome")) == 3, "the stretch goes on: no second nudge"
+        run.send("root", "work")
+        assert await run.persons_turn()
+        assert kinds(run, "task_ended")[0].summary == "done"
+        assert len([text for role, text, _, _ in told() if role == "user" and "no confirmation" in text]) == 2
+        await left(run)
+    shown = [one.text for one in (*kinds(run, "message"), *kinds(run, "assistant_message"))]
+    assert not [text for text in shown if "no confirmation" in text]
+    assert {one.outcome for one in kinds(run, "turn_outcome")} == {"progressed", "finished"}
+
+
+async def test_no_error_ceiling_and_no_default_of_turns_ends_an_interactive_agent_C3_G7(place):
+    replies = [{**PROSE, "repeat": 12}, finish("at last")]
+    async with session(place, replies, task="go", limits={"maxConsecutiveErrors": 2, "maxErrorRate": 0.1}) as run:
+        for _ in range(12):
+            assert await run.persons_turn()
+            run.send("root", "again")
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.status, outcome.summary) == ("completed", "at last")
+
+
+async def test_a_ceiling_of_turns_that_the_crew_writes_holds_also_with_a_person_there_C3(place):
+    async with session(place, [{**PROSE, "repeat": 9}], task="go", limits={"maxTurns": 2}) as run:
+        assert await run.persons_turn()
+        run.send("root", "again")
+        assert await run.persons_turn()
+        run.send("root", "again")
+        assert not await run.persons_turn()
+        outcome = await run.outcome()
+    assert (outcome.status, outcome.exit_code) == ("exhausted", 3)
+
+
+async def test_a_model_that_fails_for_good_hands_the_floor_over_and_leaving_ends_as_it_did(place):
+    replies = [{"error": {"status": 400}}, finish("mended"), {"error": {"status": 401}}]
+    async with session(place, replies, task="go") as run:
+        assert await run.persons_turn()
+        assert [one.status for one in kinds(run, "task_ended")] == ["model_error"]
+        run.send("root", "try again")
+        assert await run.persons_turn()
+        run.send("root", "and again")
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert [one.status for one in kinds(run, "task_ended")] == ["model_error", "completed", "auth_error"]
+    assert (outcome.status, outcome.exit_code) == ("auth_error", 1)
+
+
+async def test_leaving_a_busy_session_waits_for_what_is_under_way_and_queued(place):
+    replies = [turn(shell("sleep 0.2")), finish("one"), finish("two")]
+    async with session(place, replies, task="go", prompts=["next"]) as run:
+        await until(run, "tool_call")
+        outcome = await left(run)
+        assert not await run.persons_turn()
+    assert (outcome.status, outcome.summary) == ("completed", "two")
+    assert not kinds(run, "agent_state", state="waiting")
+
+
+async def test_leaving_a_conversation_in_which_nothing_was_finished_is_a_completed_session(place):
+    async with session(place, [PROSE], task="hello") as run:
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.status, outcome.exit_code, outcome.summary) == ("completed", 0, "the operator left")
+
+
+async def test_a_run_without_a_person_has_no_floor(place):
+    async with session(place, [finish("done")], task="go", interactive=False) as run:
+        assert not run.close().accepted
+        assert not run.interrupt().accepted
+        assert not await run.persons_turn()
+        assert (await run.outcome()).summary == "done"
+
+
+async def test_autonomous_tasks_queue_and_prose_is_answered_by_the_next_one_G4(place):
+    profile, told = mirrored(place, finish("one"), PROSE, PROSE, finish("three"))
+    async with session(place, [], task="a", prompts=["b", "c"], interactive=False, profile=profile) as run:
+        outcome = await run.outcome()
+    assert (outcome.status, outcome.exit_code, outcome.summary, outcome.errors) == ("completed", 0, "three", 2)
+    said = [text for role, text, _, _ in told() if role == "user"]
+    assert said[:3] == ["a", "b", "c"], "the queued prompt stands in place of the auto-reply"
+    assert "Your reply called no tool" in said[3]
+    assert [(one.task, one.status) for one in kinds(run, "task_ended")] == [(1, "completed"), (3, "completed")]
+    assert any("without an ending call" in one.message for one in kinds(run, "log"))
+
+
+# ---------------------------------------------------------------- interrupting
+
+
+async def test_an_interrupt_cuts_a_model_call_and_the_conversation_goes_on_H45(place):
+    replies = [{**finish("too slow"), "delaySecs": 50}, finish("quick")]
+    async with session(place, replies, task="go") as run:
+        await until(run, "agent_state", state="running")
+        assert run.interrupt().accepted
+        assert await run.persons_turn()
+        assert not run.interrupt().accepted, "the person has the floor already"
+        assert [one.status for one in kinds(run, "task_ended")] == ["canceled"]
+        run.send("root", "now")
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.status, outcome.turns) == ("completed", 1)
+
+
+async def test_an_interrupt_reaches_a_turn_parked_in_a_two_hour_retry_wait_H45(place):
+    replies = [{"error": {"status": 429, "retryAfterSecs": 7200}}, finish("there")]
+    async with session(place, replies, task="go") as run:
+        await until(run, "retry_wait")
+        assert run.interrupt().accepted
+        assert await run.persons_turn()
+        assert (await left(run)).status == "canceled"
+
+
+async def test_an_interrupted_batch_answers_every_call_and_five_messages_are_all_accounted_for_H46(place):
+    batch = turn(shell("echo one"), shell("sleep 70"), write("never.txt", "x"), ("finish", {"summary": "no"}))
+    profile, told = mirrored(place, batch, finish("read them"))
+    async with session(place, [], task="go", profile=profile) as run:
+        await until(run, "tool_call", nth=2)
+        receipts = [run.send("root", f"message {number}") for number in range(5)]
+        assert [one.text for one in run.pending()] == [f"message {number}" for number in range(5)]
+        run.interrupt()
+        assert await run.persons_turn()
+        results = kinds(run, "tool_result")
+        assert [one.ok for one in results] == [True, False, False, False]
+        assert [one.code for one in results] == [None, "unavailable", "unavailable", "unavailable"]
+        assert all("interrupted by the operator" in one.output for one in results[1:])
+        assert {one.state for one in receipts} == {"queued"}, "they wait for the person's next word"
+        assert run.withdraw(receipts[2].id)
+        assert not run.withdraw(receipts[2].id)
+        assert run.go_on().accepted
+        assert await run.persons_turn()
+        assert [one.state for one in receipts] == ["delivered", "delivered", "withdrawn", "delivered", "delivered"]
+        outcome = await left(run)
+    assert not (place / "work" / "never.txt").exists()
+    roles = [(role, results, calls) for role, _, results, calls in told()]
+    assert roles[:4] == [("system", 0, 0), ("user", 0, 0), ("assistant", 0, 4), ("tool", 4, 0)]
+    said = [text for role, text, _, _ in told() if role == "user"]
+    assert said[1].startswith("The operator interrupted you")
+    assert said[2:] == ["message 0", "message 1", "message 3", "message 4"], "in one turn, in order"
+    assert outcome.summary == "read them"
+    fates = [(one.message, one.state) for one in kinds(run, "message")]
+    assert len(fates) == 10
+    assert len({name for name, state in fates if state != "queued"}) == 5
+
+
+async def test_leaving_after_an_interrupt_ends_canceled_and_tells_what_was_not_read_H46(place):
+    async with session(place, [{**finish("x"), "delaySecs": 50}], task="go") as run:
+        await until(run, "agent_state", state="running")
+        receipt = run.send("root", "unheard")
+        run.interrupt()
+        outcome = await left(run)
+    assert (outcome.status, outcome.exit_code) == ("canceled", 130)
+    assert receipt.state == "unread"
+
+
+async def test_a_message_to_a_busy_agent_is_read_at_its_next_turn_and_not_after_its_work_H46(place):
+    profile, told = mirrored(place, turn(shell("sleep 0.3")), finish("done"))
+    async with session(place, [], task="go", profile=profile) as run:
+        await until(run, "tool_call")
+        receipt = run.send("root", "by the way")
+        assert await run.persons_turn()
+        assert receipt.state == "delivered"
+        assert [text for role, text, _, _ in told() if role == "user"] == ["go", "by the way"]
+        await left(run)
+
+
+async def test_a_withdrawn_message_leaves_the_floor_with_the_person(place):
+    async with session(place, [finish("never")]) as run:
+        assert await run.persons_turn()
+        receipt = run.send("root", "oops")
+        assert run.withdraw(receipt.id)
+        assert await run.persons_turn()
+        assert not kinds(run, "turn_outcome")
+        assert not run.go_on().accepted
+        outcome = await left(run)
+    assert (receipt.state, outcome.turns) == ("withdrawn", 0)
+
+
+async def test_messages_to_nobody_are_not_accepted(place):
+    async with session(place, [finish("done")], task="go", interactive=False) as run:
+        assert not run.send("ghost", "hello").accepted
+        await run.outcome()
+        late = run.send("root", "too late")
+    assert (late.accepted, late.state, late.id) == (False, None, None)
+
+
+# ---------------------------------------------------------------- the attention queue
+
+
+async def test_a_call_marked_ask_waits_for_the_person_without_a_slot_and_the_refusal_says_why(place):
+    replies = [turn(write("a.txt", "a")), turn(write("b.txt", "b")), turn(write("c.txt", "c")), finish("done")]
+    async with session(place, replies, task="go", interactive=False, profile={"ask": ["write_file"]}) as run:
+        await until(run, "attention", state="open")
+        (item,) = run.attention()
+        assert (item.kind, item.agent, item.default, item.deadline_secs) == ("approval", "root", "refuse", 600)
+        assert '"a.txt"' in item.detail
+        waiting = await until(run, "agent_state", state="waiting")
+        assert waiting.waiting_on == "approval of write_file"
+        with pytest.raises(ValueError, match="approve, always, refuse"):
+            run.answer(item.id, "perhaps")
+        assert run.answer(item.id, "refuse", "not there").accepted
+        assert not run.answer(item.id, "approve").accepted
+        second = await until(run, "attention", nth=2, state="open")
+        assert run.answer(second.item, "always").accepted
+        await run.outcome()
+    refused, *others = kinds(run, "tool_result")[:3]
+    assert (refused.code, [one.ok for one in others]) == ("refused", [True, True])
+    assert "not there" in refused.output
+    assert sorted(path.name for path in (place / "work").iterdir()) == ["b.txt", "c.txt"]
+
+
+async def test_nobody_answering_in_time_is_a_refusal_and_is_said(place):
+    replies = [turn(shell("touch x")), finish("done")]
+    profile = {"ask": ["shell"], "askSecs": 0.05}
+    async with session(place, replies, task="go", interactive=False, profile=profile) as run:
+        outcome = await run.outcome()
+    assert outcome.exit_code == 0
+    assert [one.state for one in kinds(run, "attention")] == ["open", "expired"]
+    assert "nobody answered within 0.05 s" in kinds(run, "tool_result")[0].output
+    assert not (place / "work" / "x").exists()
+
+
+async def test_yes_beforehand_asks_for_nothing(place):
+    replies = [turn(write("a.txt", "a")), finish("done")]
+    async with session(place, replies, task="go", confirm=True, profile={"ask": ["write_file"]}) as run:
+        assert await run.persons_turn()
+        await left(run)
+    assert (place / "work" / "a.txt").read_text() == "a"
+    assert not kinds(run, "attention")
+
+
+async def test_an_interrupt_withdraws_what_the_turn_asked_for(place):
+    async with session(place, [turn(shell("touch x")), finish()], task="go", profile={"ask": ["shell"]}) as run:
+        await until(run, "attention", state="open")
+        run.interrupt()
+        assert await run.persons_turn()
+        assert run.attention() == ()
+        await left(run)
+    assert [one.state for one in kinds(run, "attention")] == ["open", "withdrawn"]
+    assert not (place / "work" / "x").exists()
+
+
+async def test_a_question_of_the_embedding_program_is_answered_by_a_text_or_by_its_default(place):
+    async with session(place, []) as run:
+        answers = {}
+
+        async def ask(name, **more):
+            answers[name] = await run.ask("Which port?", **more)
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(ask, "told")
+            item = (await until(run, "attention")).item
+            nursery.start_soon(lambda: ask("late", default="8080", deadline_secs=0.05))
+            await until(run, "attention", state="expired")
+            run.answer(item, "9090", "it is free")
+        await left(run)
+    assert (answers["told"].choice, answers["told"].note, answers["told"].expired) == ("9090", "it is free", False)
+    assert (answers["late"].choice, answers["late"].expired) == ("8080", True)
