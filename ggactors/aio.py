@@ -200,6 +200,8 @@ class EventStream:
         """Give the next event. Cancelled: none is lost."""
         if self._pump is None:
             self._pump = asyncio.create_task(self._thread.run(self._follow))
+            # Whoever stops asking before the end is not told why it ended.
+            self._pump.add_done_callback(lambda pump: None if pump.cancelled() else pump.exception() and None)
         while not self._batch:
             if self._pump.done():
                 if not self._pump.cancelled() and isinstance(self._pump.exception(), Exception):

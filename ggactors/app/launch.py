@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, field, frozen
 
-from ggactors.app.control import serve_control
+from ggactors.app.control import listening, serving
 from ggactors.app.session import Run
 from ggactors.app.staff import Staff
 from ggactors.app.workplace import Workplace, open_workplace
@@ -132,10 +132,10 @@ async def open_run(
         stack.push_async_callback(close_all, launch.resolved)
         folder = _new_folder(home_path, run_id, stack)
         place = await stack.enter_async_context(open_workplace(launch, folder, home=home_path, note=note or _silent))
+        listener = await stack.enter_async_context(listening(folder, emit=place.emit))
         staff = await stack.enter_async_context(_staff(launch, folder, place))
         run = Run(folder=folder, staff=staff)
-        control = serve_control(run, folder, token=place.watchdog.token, emit=place.emit)
-        await stack.enter_async_context(control)
+        await stack.enter_async_context(serving(listener, run, token=place.watchdog.token))
         yield run
 
 

@@ -7,6 +7,7 @@ COMMANDS = {
     "init": ("init", "write a complete commented crew.toml"),
     "check": ("check", "name every reason a launch would be refused"),
     "run": ("run", "run a crew on a task"),
+    "cancel": ("cancel", "stop a living run at its next turn boundaries"),
     "runs": ("runs", "list runs"),
     "show": ("show", "look into one run"),
     "land": ("land", "move your checkout forward to a run's work"),
@@ -18,6 +19,5 @@ LATER = {
     "repl": "the console in the current directory",
     "solo": "one agent, no board",
     "resume": "go on with an interrupted run",
-    "cancel": "stop a live run at its next turn boundaries",
     "report": "write a run as one HTML page",
 }

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
     from ggactors.app.aftermath import LandingReport
     from ggactors.cli.parsing import Parser
+    from ggactors.store.folder import RunFolder
+    from ggactors.store.lock import Holder
 
 SUMMARY = (
     "Move your checkout forward to a run's work, as at its end: branch, index and files together, or nothing. "
@@ -18,6 +20,8 @@ SUMMARY = (
 EXAMPLE = "ggactors land last"
 
 HELD = 1
+PATIENCE_SECS = 600.0
+"""How long a living run may take to land: a merge under way, its agent's whole life included, comes first (M6)."""
 REMEDIES = {
     "dirty": "Commit, stash or move them away",
     "diverged": "Merge the run's branch by hand, as below, or take your commits off the branch",
@@ -39,15 +43,57 @@ def run(options: argparse.Namespace) -> int:
     from ggactors.cli.failures import Refusal
     from ggactors.cli.terminal import print_lines
     from ggactors.store.folder import find_run, state_home
+    from ggactors.store.lock import read_lock
     from ggactors.telemetry.glance import glance
 
     folder = find_run(state_home(os.environ), options.run)
+    state = read_lock(folder.lock)
+    if state.alive:
+        return _ask_to_land(folder, state.holder)
     try:
         report = land_run(folder, glance(folder.events).workspace)
     except AftermathRefused as refused:
         raise Refusal(str(refused)) from refused
     print_lines(_told(folder.id, report))
     return HELD if report.landing.reason is not None else 0
+
+
+def _ask_to_land(folder: RunFolder, holder: Holder | None) -> int:
+    """Have a living run land what it has merged so far. Falls back on nothing: only its own process may touch its work."""
+    from ggactors.app.aftermath import driver_of
+    from ggactors.cli.failures import Refusal
+    from ggactors.cli.terminal import print_lines
+    from ggactors.store.control import NotReached, ask_run
+    from ggactors.telemetry.plaintext import one_line
+
+    try:
+        answer = ask_run(folder, {"ask": "land"}, patience=PATIENCE_SECS)
+    except NotReached as error:
+        raise Refusal(
+            f"run {folder.id} is driven by {driver_of(holder)} and was not reached: {error}; "
+            "wait until that has ended, or end it with Ctrl-C there"
+        ) from error
+    if not answer.get("ok"):
+        raise Refusal(f"run {folder.id} was not landed: {one_line(str(answer.get('reason')))}")
+    source, target, reason = (str(answer.get(key) or "") for key in ("from", "to", "reason"))
+    if reason:
+        detail = one_line(str(answer.get("detail") or "")) or "something is in the way"
+        again = f"`ggactors land {folder.id}` again; the run goes on meanwhile."
+        held = [f"  {one_line(str(path))}" for path in answer.get("held") or ()]
+        print_lines(
+            [
+                f"Your checkout was not moved ({reason}): {detail}",
+                *held,
+                f"{REMEDIES.get(reason, 'Mend that')}, then {again}",
+            ]
+        )
+        return HELD
+    if source == target:
+        print_lines([f"Nothing to land: run {folder.id} has merged nothing that your checkout does not hold."])
+    else:
+        moved = f"Your checkout moved from {one_line(source[:10])} to {one_line(target[:10])}"
+        print_lines([f"{moved}; run {folder.id} goes on."])
+    return 0
 
 
 def _told(run_id: str, report: LandingReport) -> list[str]:

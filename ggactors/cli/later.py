@@ -57,13 +57,11 @@ SHAPES: dict[str, Callable[[Parser], None]] = {
     "repl": _repl,
     "solo": _solo,
     "resume": _resume,
-    "cancel": _run_id,
     "report": _report,
 }
 EXAMPLES = {
     "repl": "ggactors repl",
     "solo": 'ggactors solo --task "Fix the failing test"',
     "resume": "ggactors resume last",
-    "cancel": "ggactors cancel k3f",
     "report": "ggactors report last -o run.html",
 }

@@ -95,6 +95,11 @@ class RunFolder:
         return self.path / "worktrees"
 
     @property
+    def socket(self) -> Path:
+        """The socket under which a living run is reached."""
+        return self.path / "run.sock"
+
+    @property
     def outputs(self) -> Path:
         """The folder of tool outputs too long for a model."""
         return self.path / "outputs"

@@ -10,8 +10,8 @@ import pytest
 from house_pages import REFERENCE, first_cells, sections
 
 PAGE = REFERENCE / "cli.md"
-PROMISED = ("demo", "init", "check", "run", "runs", "show", "land", "recover", "clean", "doctor")
-LATER = ("repl", "solo", "resume", "cancel", "report")
+PROMISED = ("cancel", "demo", "init", "check", "run", "runs", "show", "land", "recover", "clean", "doctor")
+LATER = ("repl", "solo", "resume", "report")
 
 
 def ggactors(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ def place(tmp_path: Path):
     repo = make_repo(tmp_path / "repo")
 
     def opened(script, **options):
-        crew = write_crew(tmp_path / "crew", script, limits={"maxTurns": None})
+        crew = write_crew(tmp_path / "crew", script, limits={"maxTurns": None}, stuckDetection={"enabled": False})
         return aio.open_run(crew, workspace=repo.path, home=tmp_path / "state", task="t", **options)
 
     opened.repo = repo
@@ -46,7 +46,7 @@ def test_a_run_is_opened_followed_and_awaited_from_asyncio(place):
     assert (types[0], types[-1]) == ("session_started", "session_ended")
     assert (outcome.status, outcome.summary) == ("completed", "all in")
     assert [one.state for one in board.issues] == ["done"]
-    assert [agent.name for agent in agents] == ["root", "ISSUE-1.0i"]
+    assert [agent.id for agent in agents] == ["root", "ISSUE-1.0i"]
     assert (run.folder / "events.jsonl").is_file()
     assert (place.repo.path / "n").read_text() == "1\n"
 
@@ -114,7 +114,7 @@ def test_a_block_that_is_cancelled_or_raises_still_ends_its_run(place):
             async for event in run.events():
                 if event.type == "turn_outcome":
                     asyncio.current_task().cancel()
-                    await asyncio.sleep(3600)
+                    await asyncio.Event().wait()
 
     async def raising():
         async with place(ENDLESS):
@@ -131,7 +131,7 @@ def test_a_launch_called_off_at_any_moment_leaves_no_thread(place, steps):
     async def main():
         async def launch():
             async with place(ENDLESS):
-                await asyncio.sleep(3600)
+                await asyncio.Event().wait()
 
         launching = asyncio.create_task(launch())
         for _ in range(steps):

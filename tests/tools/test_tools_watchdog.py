@@ -7,7 +7,7 @@ import select
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +15,6 @@ from ggactors.testing.crews import finish, issue, shell, turn, wait, write_crew
 from ggactors.testing.repos import make_repo
 from ggactors.tools.strays import MARK
 from ggactors.tools.watchdog import Watchdog
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="there is no /proc here")
 
@@ -67,11 +64,11 @@ def test_a_killed_runtime_leaves_no_process_of_its_agents_and_no_watchdog_H50(tm
         env={**os.environ, "GGACTORS_HOME": str(tmp_path / "state")},
     )
     started = numbers(pids, 3)
-    children = [int(pid) for pid in open(f"/proc/{runtime.pid}/task/{runtime.pid}/children").read().split()]
+    children = [int(pid) for pid in Path(f"/proc/{runtime.pid}/task/{runtime.pid}/children").read_text().split()]
     runtime.kill()
     runtime.wait()
     assert len(started) == 3
-    assert all([gone(pid) for pid in (*started, *children)])
+    assert [pid for pid in (*started, *children) if not gone(pid)] == []
 
 
 def marked_sleep(token: str) -> subprocess.Popen[bytes]:
