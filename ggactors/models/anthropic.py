@@ -27,17 +27,25 @@ from ggactors.models.dialogue import (
     paired,
     sendable,
 )
-from ggactors.models.hosted import ASSUMED_OUTPUT, Assembled, HostedSource, account_of, constrained, is_constrained
-from ggactors.models.http import Broken, Patience, Pools, Told, count_of, part_of, text_of
+from ggactors.models.hosted import (
+    ASSUMED_OUTPUT,
+    Assembled,
+    HostedSource,
+    account_of,
+    constrained,
+    is_constrained,
+    shared_pools,
+)
+from ggactors.models.http import Broken, Patience, Told, count_of, part_of, text_of
 from ggactors.protocol.model import Kept, ModelReply, ModelTraits, Usage
 from ggactors.rules.prices import longest_reply, window_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
     import httpx2
 
-    from ggactors.models.http import Sent
+    from ggactors.models.http import Pools, Sent
     from ggactors.protocol.crew import ModelSpec
     from ggactors.protocol.model import Message, ModelRequest, ToolResult
 
@@ -50,9 +58,17 @@ _EFFORTS = {"minimal": "low"}
 
 
 def source(
-    spec: ModelSpec, key: str | None, *, pools: Pools | None = None, patience: Patience | None = None
+    spec: ModelSpec,
+    key: str | None,
+    *,
+    beside: Iterable[object] = (),
+    pools: Pools | None = None,
+    patience: Patience | None = None,
 ) -> HostedSource:
-    """Make the source of a model. ``pools`` are shared by the models of a run; ``patience`` is for tests."""
+    """Make the source of a model. It shares the connections of the sources ``beside`` it, or has ``pools`` of the caller's.
+
+    ``patience`` is for tests.
+    """
     patience = patience or Patience()
     shape = Messages(spec=spec, key=key, patience=patience)
     return HostedSource(
@@ -61,7 +77,7 @@ def source(
         shape=shape,
         spec=spec,
         key=key,
-        pools=pools or Pools(),
+        pools=pools or shared_pools(beside),
         patience=patience,
     )
 

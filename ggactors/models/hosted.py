@@ -22,7 +22,7 @@ from ggactors.protocol.model import Kept, Message, ModelReply, ModelTraits, Usag
 from ggactors.rules.prices import cost_of, longest_reply, most_of, price_of, window_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
 
     from ggactors.models.http import Sent
@@ -228,6 +228,11 @@ def constrained(request: ModelRequest) -> tuple[ModelRequest, dict[str, Any]]:
     plain = plain_messages(request.messages, request.tools)
     messages = tuple(Message(role=one.role, text=one.text) for one in plain)
     return evolve(request, messages=messages, tools=()), reply_schema(request.tools)
+
+
+def shared_pools(beside: Iterable[object]) -> Pools:
+    """Give the connections that sources of the same run share, or new ones for the first of them."""
+    return next((one.pools for one in beside if isinstance(one, HostedSource)), None) or Pools()
 
 
 def account_of(spec: ModelSpec, host: str) -> str:

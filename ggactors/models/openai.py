@@ -11,19 +11,20 @@ from typing import TYPE_CHECKING, Any, cast
 import openai
 from attrs import field, frozen
 
-from ggactors.models.hosted import HostedSource, account_of
-from ggactors.models.http import Patience, Pools
+from ggactors.models.hosted import HostedSource, account_of, shared_pools
+from ggactors.models.http import Patience
 from ggactors.models.openai_chat import Chat
 from ggactors.models.openai_responses import Responses
 from ggactors.protocol.model import ModelTraits
 from ggactors.rules.prices import window_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Mapping
 
     import httpx2
 
     from ggactors.models.hosted import Assembler
+    from ggactors.models.http import Pools
     from ggactors.protocol.crew import ModelSpec
     from ggactors.protocol.model import ModelRequest
 
@@ -33,10 +34,14 @@ def source(
     key: str | None,
     *,
     base_url: str | None = None,
+    beside: Iterable[object] = (),
     pools: Pools | None = None,
     patience: Patience | None = None,
 ) -> HostedSource:
-    """Make the source of a model. ``base_url`` is where it is served, if the crew does not say; ``pools`` are shared by a run."""
+    """Make the source of a model. ``base_url`` is where it is served, if the crew does not say.
+
+    It shares the connections of the sources ``beside`` it, or has ``pools`` of the caller's. ``patience`` is for tests.
+    """
     patience = patience or Patience()
     base_url = spec.options.get("baseUrl", base_url)
     label = f"{spec.provider}/{spec.name}"
@@ -48,7 +53,7 @@ def source(
         shape=OpenAI(api=api(spec=spec, label=label, hosted=hosted), key=key, base_url=base_url, patience=patience),
         spec=spec,
         key=key,
-        pools=pools or Pools(),
+        pools=pools or shared_pools(beside),
         patience=patience,
     )
 

@@ -114,7 +114,7 @@ def resolve_all(
             problems.append(Problem(path=spec.path, what=f"cannot be had, as said at {refused[what]}", remedy=remedy))
             continue
         try:
-            source = shared[what] if what in shared else resolve(spec, folder, ring)
+            source = shared[what] if what in shared else resolve(spec, folder, ring, shared.values())
         except LaunchRefused as refusal:
             refused[what] = spec.path
             problems.extend(refusal.problems)
@@ -129,15 +129,20 @@ def check_specs(specs: Iterable[ModelSpec], folder: Path | str) -> list[Problem]
     return list(resolve_all(specs, folder).problems)
 
 
-def resolve(spec: ModelSpec, folder: Path | str, ring: KeyRing | None = None) -> ModelSource:
-    """Resolve one model, its key taken from ``ring``. Raises LaunchRefused with every reason it cannot be had."""
+def resolve(
+    spec: ModelSpec, folder: Path | str, ring: KeyRing | None = None, beside: Iterable[ModelSource] = ()
+) -> ModelSource:
+    """Resolve one model, its key taken from ``ring``. Raises LaunchRefused with every reason it cannot be had.
+
+    ``beside`` are sources of the same run, with which it shares connections.
+    """
     match spec.provider:
         case "script":
             return _script(spec, Path(folder) / spec.name)
         case "python":
             return _python(spec, Path(folder))
         case "anthropic" | "openai" | "openai-compatible" | "llamacpp":
-            return _provided(spec, folder, ring or KeyRing(os.environ, str(folder)))
+            return _provided(spec, folder, ring or KeyRing(os.environ, str(folder)), beside)
         case _:
             raise _refused(spec, f"provider {spec.provider!r} is unknown", f"use {', '.join(PROVIDERS)}")
 
@@ -156,7 +161,7 @@ def _with_window(source: ModelSource, spec: ModelSpec) -> ModelSource:
     return evolve(source, traits=ModelTraits(window=window))
 
 
-def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing) -> ModelSource:
+def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing, beside: Iterable[ModelSource]) -> ModelSource:
     """Make the source of a model that a provider serves; every reason it cannot be had is told at once."""
     problems: list[Problem] = []
     extra, package = EXTRAS[spec.provider]
@@ -182,7 +187,7 @@ def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing) -> ModelSource
 
         return llamacpp.source(spec, path)
     provider = import_module(f"ggactors.models.{package}")
-    return cast("ModelSource", provider.source(spec, key))
+    return cast("ModelSource", provider.source(spec, key, beside=beside))
 
 
 def _script(spec: ModelSpec, path: Path) -> ModelSource:
