@@ -102,6 +102,8 @@ class CodeTurn:
     _told: Allowance = field(factory=Allowance)
     _running: bool = False
     """Whether a program has begun whose end is not told yet."""
+    _open_call: str | None = None
+    """The call the stream was told of and not yet how it was answered."""
     _endings_off: bool = False
     """Whether what runs has no ending group (E6)."""
     _programs: tuple[str, ...] = ()
@@ -116,6 +118,11 @@ class CodeTurn:
 
     def break_off(self, why: str) -> None:
         """Say that the programs were cut short; their calls are acknowledged already. An ending declared in one is revoked."""
+        if self._open_call is not None:
+            code, output = Code.UNAVAILABLE, f"cut short: {why}"
+            self.desk.emit(
+                ToolAnswered(agent=self.agent.id, call_id=self._open_call, ok=False, code=code, output=output)
+            )
         if self._running:
             cut = ProgramResult(kind=ProgramKind.RUNTIME_ERROR, error=f"it was cut short: {why}")
             self._tell(cut, self._told, finished=False, revoked=self._declared is not None)
@@ -284,7 +291,9 @@ class CodeTurn:
         if told is None:
             return await self._answer(operation, call)
         self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=operation, args=told))
+        self._open_call = call.id
         answer = await self._answer(operation, call)
+        self._open_call = None
         code: str | None = None
         match answer:
             case Refused(code=refused, message=output):

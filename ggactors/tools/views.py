@@ -29,6 +29,8 @@ MOST_TURN = 8 * 1024 * 1024
 """Bytes of all views that are handed over together."""
 MOST_HELD = 16
 """Views whose text is held after they were handed over, for a conversation that is compacted."""
+MOST_OPEN = 500
+"""Views that are open together. Those that were handed over longest ago make room; if there are none, one more is refused."""
 MOST_FOUND = 20
 """Pages a search gives."""
 
@@ -199,6 +201,11 @@ class AgentViews:
         if others + view.size > MOST_TURN:
             return _too_large(f"the views of one turn hold {MOST_TURN} bytes together; show less")
         self._views.pop(label, None)
+        if len(self._views) >= MOST_OPEN:
+            oldest = next((name for name, one in self._views.items() if one.shown), None)
+            if oldest is None:
+                return _too_large(f"{MOST_OPEN} views are open that you have not read yet; show less at a time")
+            del self._views[oldest]
         self._views[label] = view
         return Returned()
 

@@ -12,7 +12,7 @@ from test_main_code import BOARD, CODER, HANDS, LEAD, alone, code, needs_sandbox
 from ggactors.actors.coding import MOST_LETTERS, MOST_USES
 from ggactors.protocol.values import Status
 from ggactors.rules.telling import MOST_CALLS, MOST_TEXT
-from ggactors.testing.crews import finish, run_to_end, wait, write_crew
+from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 
 pytestmark = needs_sandbox
@@ -124,7 +124,7 @@ async def test_a_fault_of_the_sandbox_is_a_defect_and_never_the_models_X5_D8(tmp
         tmp_path / "crew",
         {
             "root": [
-                {"calls": [{"tool": "create_issue", "args": _issue("Add a")}]},
+                turn(issue("Add a")),
                 wait("ISSUE-1"),
                 finish(),
             ],
@@ -141,10 +141,6 @@ async def test_a_fault_of_the_sandbox_is_a_defect_and_never_the_models_X5_D8(tmp
     (crash,) = (tmp_path / "state").glob("runs/*/crash-1.txt")
     assert "the engine broke down" in crash.read_text()
     assert "in broken" in crash.read_text(), "the trace leads to where the sandbox broke"
-
-
-def _issue(title: str) -> dict[str, str]:
-    return {"title": title, "inScope": "-", "outOfScope": "-", "completionCriteria": "-", "agent": "coder"}
 
 
 async def test_a_stop_lets_a_program_end_its_turn_and_no_other_begins_D5(tmp_path):
@@ -238,3 +234,56 @@ async def test_a_program_calls_tools_of_the_embedding_program_X2(tmp_path):
     assert [one.error for one in of_type(events, "code_execution")] == [None]
     assert outcome.summary == "read"
     assert "tools.read_ticket" in of_type(events, "agent_spawned")[0].operations
+
+
+async def test_an_interrupted_program_is_told_with_its_open_call_and_its_ending_is_revoked_E8(tmp_path):
+    from ggactors.app import open_run
+
+    (tmp_path / "work").mkdir()
+    program = "gg.session.finish('early')\ngg.shell.run('sleep 60')"
+    crew = write_crew(tmp_path / "crew", {"root": [says(program)]}, board=False, agents={"lead": CODER})
+    seen: list = []
+    with trio.fail_after(60):
+        async with open_run(
+            crew, workspace=tmp_path / "work", home=tmp_path / "state", task="t", interactive=True
+        ) as run:
+            run.add_sink(seen.append)
+            while not any(one.type == "tool_call" and one.tool == "shell.run" for one in seen):
+                await trio.sleep(0.02)
+            assert run.interrupt().accepted
+            assert await run.persons_turn()
+    (ran,) = of_type(seen, "code_execution")
+    assert (ran.ok, ran.finished, ran.revoked, ran.calls) == (False, False, True, 2)
+    assert "interrupted by the operator" in ran.error
+    last = of_type(seen, "tool_result")[-1]
+    assert (last.ok, last.code) == (False, "unavailable")
+    called = [one.call_id for one in of_type(seen, "tool_call")]
+    assert sorted(called) == sorted(one.call_id for one in of_type(seen, "tool_result"))
+
+
+async def test_a_reviewers_program_ends_by_its_own_group_whatever_the_shape_of_the_other_E4_E5(tmp_path):
+    repo = make_repo(tmp_path / "repo")
+    review = (
+        "codes = []\n"
+        "for call in (lambda: gg.session.finish(), lambda: gg.session.finish(''), lambda: gg.session.finish('done'),\n"
+        "             lambda: gg.session.request_changes([' ']), lambda: gg.session.request_changes('x')):\n"
+        "    try: call()\n"
+        "    except gg.Error as error: codes.append(error.code)\n"
+        "assert codes == ['unavailable'] * 3 + ['invalid-argument'] * 2, codes\n"
+        "gg.session.request_changes([' write a ', ''])\ngg.session.approve()"
+    )
+    crew = write_crew(
+        tmp_path / "crew",
+        {
+            "root": [turn(issue("Add a", reviewers=["critic"])), wait("ISSUE-1"), finish()],
+            "ISSUE-1.*r*": [says(review)],
+            "ISSUE-1.*": [turn(write("a", "a")), finish("wrote a")],
+        },
+        agents={"critic": CODER},
+    )
+    outcome, events = await run_to_end(crew, repo.path, home=tmp_path / "state")
+    assert (outcome.exit_code, outcome.issues) == (0, {"ISSUE-1": "done"})
+    (ran,) = of_type(events, "code_execution")
+    assert (ran.error, ran.finished, ran.superseded) == (None, True, 1)
+    (review_held,) = of_type(events, "issue_review")
+    assert review_held.verdict == "approved", "the last declaration counts (E8)"
