@@ -135,9 +135,7 @@ class Compacting:
     def _room(self, share: float) -> int:
         """Give how many estimated tokens the messages may come to, to fill a share of the window."""
         assert self._window is not None
-        estimated = self._estimate()
-        scale = max(self._gauge.size(estimated) / max(estimated, 1), 0.1)
-        return max(int(self._window * share / scale) - (self._tools or 0), 0)
+        return max(int(self._window * share / self._gauge.scale) - (self._tools or 0), 0)
 
     # ------------------------------------------------------------ compacting
 
@@ -145,11 +143,14 @@ class Compacting:
         """Put the conversation in fewer words. Gives what ends the asking instead: a reply that ends the session, or a failure."""
         agent, spec = self.agent, self.agent.profile.compaction
         assert spec is not None
-        before = self._gauge.size(self._estimate())
+        estimated = self._estimate()
+        before = self._gauge.size(estimated)
         told = {"reason": reason, "tokens": before, "window": self._window}
         await agent.gate.compaction("pre-compact", told)
         parts = taken_apart(self.talk.messages)
-        room, most = self._room(spec.threshold * ROOM), self._room(BRIM)
+        room = self._room(spec.threshold * ROOM)
+        # What fits the window as it is may stay as it is; what does not has to fit it afterwards.
+        most = self._room(BRIM) if reason == "overflow" else int((estimated - (self._tools or 0)) * BRIM)
         summary: str | None = None
         if ask and len(parts.turns) > spec.keep_turns:
             answer = await self._summary(parts, room, overflow=reason == "overflow")
@@ -158,8 +159,11 @@ class Compacting:
             summary = answer
         where = self._kept()
         found = compacted(parts, self._terms(where, summary is not None, room), summary=summary, room=room, most=most)
-        if found is None:
+        if found is None and reason == "overflow":
             return self._too_long()
+        if found is None:
+            self._gauge = evolve(self._gauge, floor=estimated)
+            return None
         self.talk.compact(found.messages, fallback=found.fallback)
         self._sizes = (0, 0)
         self._gauge = self._gauge.after_compaction(self._estimate())

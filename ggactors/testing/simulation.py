@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.crew import Crew
     from ggactors.protocol.events import Event
     from ggactors.protocol.run import Outcome
+    from ggactors.protocol.skills import Skill
     from ggactors.runtime.mailbox import LetterCodec
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.system import Actor, System
@@ -90,6 +91,8 @@ class Simulation:
     unresolved: frozenset[str] = frozenset()
     bench: Callable[[AgentOrder], Workbench] | None = None
     hooks: tuple[HookObject, ...] = ()
+    skills: Mapping[str, tuple[Skill, ...]] = field(factory=dict)
+    """Skills by the ``dir`` a profile names."""
     document: Mapping[str, Any] = field(factory=dict)
     repository: MemoryRepository = field(factory=MemoryRepository)
     journal: MemoryJournal = field(factory=MemoryJournal)
@@ -157,6 +160,7 @@ class Simulation:
             },
             bench=self.bench or self._bench,
             hooks=self.hooks,
+            skills=self.skills,
         )
         self.staff = staff = Staff(launch=launch, folder=RunFolder(self.folder), place=place)
         staff.pool = CountedPool(crew.limits.max_parallel)
