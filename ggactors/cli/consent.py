@@ -11,33 +11,74 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from attrs import frozen
+
 from ggactors.cli.failures import Refusal
 from ggactors.cli.terminal import is_terminal
-from ggactors.protocol.hooks import CommandAction, ScriptAction
+from ggactors.hooks.verify import VERIFY_COMPLETION, find_verification
+from ggactors.protocol.hooks import BuiltInAction, CommandAction, ScriptAction
 from ggactors.store.folder import state_home
 from ggactors.store.trust import fingerprint, is_trusted, remember
 from ggactors.telemetry.plaintext import one_line
 
 if TYPE_CHECKING:
-    from ggactors.crew import Reading
+    from collections.abc import Sequence
+
+    from ggactors.crew import FoundModel, Reading
+    from ggactors.hooks.verify import Verification
     from ggactors.protocol.crew import Crew
 
 
-def crew_of(named: str | None) -> tuple[Path, bool]:
-    """Give the crew's path and whether it was found rather than named. Raises Refusal when there is none."""
-    if named is not None:
-        return Path(named), False
-    from ggactors.crew.find import crew_places, find_crew
+@frozen
+class Chosen:
+    """The crew a command works with: a file, named or ``found``, or else the built-in one on ``model``."""
 
-    here = Path()
-    found = find_crew(here, os.environ)
-    if found is None:
-        places = "".join(f"\n  {place}" for place in crew_places(here, os.environ))
+    path: Path | None = None
+    found: bool = False
+    model: FoundModel | None = None
+
+    def read(self, overrides: Sequence[str], *, trust: bool) -> Reading:
+        """Read it. One that was found needs a yes first, unless it is trusted. Raises Refusal when there is no yes."""
+        from ggactors.crew import builtin_reading, read_crew
+
+        if self.model is not None:
+            return builtin_reading(self.model, overrides)
+        assert self.path is not None
+        reading = read_crew(self.path, overrides)
+        if self.found and not trust and reading.crew is not None:
+            ask_for_yes(self.path, reading, reading.crew)
+        return reading
+
+
+def choose_crew(named: str | None) -> Chosen:
+    """Choose the crew that was named, else the one found, else the built-in one, which is said (contract section 1).
+
+    Raises Refusal when there is none and no key for the built-in one.
+    """
+    from ggactors.crew import find_crew, models_found
+    from ggactors.crew.builtin import MEMBERS
+    from ggactors.crew.find import crew_places
+    from ggactors.rules.known import KEY_VARIABLES
+
+    if named is not None:
+        return Chosen(path=Path(named))
+    path = find_crew(Path(), os.environ)
+    if path is not None:
+        return Chosen(path=path, found=True)
+    models = models_found(os.environ)
+    if not models:
+        places = "".join(f"\n  {place}" for place in crew_places(Path(), os.environ))
         raise Refusal(
-            f"there is no crew. Name one, or write one with `ggactors init`. Looked for:{places}\n"
-            "A crew for the models of the environment is not in this version."
+            "there is no crew, and no key for the built-in one. Name one, write one with `ggactors init`, or set "
+            f"{' or '.join(KEY_VARIABLES.values())}. Looked for:{places}"
         )
-    return found, True
+    model = models[0]
+    print(
+        f"No crew was found, so the built-in one runs: {', '.join(MEMBERS)}, all on {model.reference} "
+        f"({model.variable} is set). `ggactors init` writes one to change.",
+        file=sys.stderr,
+    )
+    return Chosen(model=model)
 
 
 def ask_for_yes(path: Path, reading: Reading, crew: Crew) -> None:
@@ -62,6 +103,29 @@ def ask_for_servers(reading: Reading, workspace: Path) -> None:
     lines = [f"  {one_line(line)}" for line in server_lines(content.decode("utf-8", "replace"))]
     shown = [f"Found the MCP servers of {one_line(str(path))}. They would be started or called:", *lines]
     _ask(path, fingerprint(content, {}), shown, "Name the file as params.config of the crew, or run with --trust.")
+
+
+def check_for(reading: Reading, workspace: Path, *, trust: bool) -> Verification | None:
+    """Find the check of completion that a crew's hooks name, with the yes that one of the workspace needs. Raises Refusal.
+
+    What stands in its way is said by the launch.
+    """
+    if not any(hook.action == BuiltInAction(script=VERIFY_COMPLETION) for hook in reading.hooks):
+        return None
+    check = find_verification(None, os.environ, workspace).verification
+    if check is not None and not trust:
+        ask_for_check(check)
+    return check
+
+
+def ask_for_check(check: Verification) -> None:
+    """Make sure the operator has said yes to a check of completion that the workspace itself brings. Raises Refusal."""
+    if check.script is None:
+        return
+    path = Path(check.script.path)
+    lines = [f"  {one_line(line)}" for line in check.script.content.decode("utf-8", "replace").splitlines()]
+    shown = [f"Found the check {one_line(str(path))}. It would be run before a session closes:", *lines]
+    _ask(path, fingerprint(check.script.content, {}), shown, "Run with --trust, or name a check of your own.")
 
 
 def _ask(path: Path, mark: str, shown: list[str], otherwise: str) -> None:
@@ -110,6 +174,7 @@ def executed_files(reading: Reading) -> dict[Path, str]:
 
 def _what_runs(executes: dict[Path, str], crew: Crew) -> list[str]:
     lines = [f"  {one_line(str(file))}: {how}" for file, how in executes.items()]
+    lines += _what_keys_do(crew)
     for hook in crew.every_hook:
         match hook.action:
             case CommandAction(command=command):
@@ -122,6 +187,22 @@ def _what_runs(executes: dict[Path, str], crew: Crew) -> list[str]:
     if shells:
         lines.append(f"  shell commands chosen by {', '.join(shells)}")
     return lines or ["  nothing but its models' tool calls"]
+
+
+def _what_keys_do(crew: Crew) -> list[str]:
+    """Tell which commands print keys, and where which key is sent: a found crew could send any variable anywhere."""
+    from ggactors.models.keys import key_source
+
+    lines = []
+    for spec in crew.models:
+        source = key_source(spec)
+        address = spec.options.get("baseUrl")
+        if source is not None and source.command is not None:
+            lines.append(f"  {one_line(source.command)}: to get the key of model {one_line(spec.key)}")
+        if source is not None and address is not None:
+            key = f"the value of {source.variable}" if source.variable is not None else "that key"
+            lines.append(f"  {key} is sent to {one_line(address)}")
+    return lines
 
 
 def _content(file: Path) -> bytes:

@@ -24,7 +24,6 @@ EXTRAS = {
     "openai": ("openai", "openai"),
     "anthropic": ("anthropic", "anthropic"),
     "local": ("xllamacpp", "xllamacpp"),
-    "code": ("wasmtime", "wasmtime"),
     "otel": ("opentelemetry.sdk", "opentelemetry-sdk"),
     "mcp": ("mcp", "mcp"),
 }

@@ -21,7 +21,10 @@ echo "Add a health check" | ggactors run crew.toml --json
 def arguments(parser: Parser) -> None:
     """Declare the command's arguments."""
     parser.add_argument(
-        "crew", metavar="CREW", nargs="?", help="the crew document; without it ./crew.toml and the like"
+        "crew",
+        metavar="CREW",
+        nargs="?",
+        help="the crew document; without it ./crew.toml and the like, else a built-in one",
     )
     parser.add_argument("--crew", metavar="F", dest="crew_option", help="the same as naming CREW")
     parser.add_argument("--workspace", metavar="DIR", default=".", help="what to work on; default: here")
@@ -34,28 +37,30 @@ def arguments(parser: Parser) -> None:
     parser.add_argument("--include-dirty", action="store_true", help="begin with your uncommitted changes taken in")
     parser.add_argument("--large-baseline", action="store_true", help="allow a first commit of any size")
     parser.add_argument("--land", choices=("end", "each", "never"), help="when your checkout is moved forward")
-    parser.add_argument("--trust", action="store_true", help="run a crew that was found, or MCP servers of the workspace, without asking")
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="run a crew that was found, or MCP servers or a check of the workspace, without asking",
+    )
     parser.add_argument("--run-id", metavar="ID", help="name the run yourself")
 
 
 def run(options: argparse.Namespace) -> int:
     """Run a crew."""
-    from ggactors.cli.consent import ask_for_servers, ask_for_yes, crew_of
+    from ggactors.cli.consent import ask_for_servers, check_for, choose_crew
     from ggactors.cli.failures import Refusal
     from ggactors.cli.task import task_of
-    from ggactors.crew import read_crew
 
     if options.crew is not None and options.crew_option is not None:
         raise Refusal("CREW and --crew are two crews; give one of them")
     if options.json and options.events == "-":
         raise Refusal("--json and --events - both want stdout; give one of them, or a file to --events")
-    path, found = crew_of(options.crew or options.crew_option)
+    chosen = choose_crew(options.crew or options.crew_option)
     task = task_of(options)
-    reading = read_crew(path, options.set)
-    if found and not options.trust and reading.crew is not None:
-        ask_for_yes(path, reading, reading.crew)
+    reading = chosen.read(options.set, trust=options.trust)
     if not options.trust:
         ask_for_servers(reading, Path(options.workspace))
+    check = check_for(reading, Path(options.workspace), trust=options.trust)
 
     from ggactors.cli.driving import Order, drive
 
@@ -69,6 +74,7 @@ def run(options: argparse.Namespace) -> int:
         include_dirty=options.include_dirty,
         large_baseline=options.large_baseline,
         land=options.land,
+        verification=check,
         events=options.events,
         json=options.json,
         verbose=options.verbose,

@@ -1,4 +1,4 @@
-"""What ``ggactors init`` writes: a complete commented crew that runs as it stands, on a scripted model.
+"""What ``ggactors init`` writes: a complete commented crew that runs as it stands, on the models found, or on a scripted one.
 
 Law: a comment that begins with ``#`` and no space is document: taking every such ``#`` away leaves a well-formed crew, of which
 this version refuses only what it says it does not have.
@@ -6,12 +6,21 @@ this version refuses only what it says it does not have.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ggactors.crew.starter_models import models_part, runs_on
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ggactors.crew.builtin import FoundModel
+
 CREW_FILE = "crew.toml"
 SCRIPT_FILE = "crew-script.toml"
 
 _CREW = '''\
 # A crew of ggactors: who works, with which models, on whose word, within which ceilings.
-# It runs as it stands, on the written replies of crew-script.toml:
+@RUNS@
 #
 #     ggactors check crew.toml
 #     ggactors run crew.toml --workspace . --task "Say hello"
@@ -39,28 +48,7 @@ maxParallel = 4
 #maxCost = 5.0
 #maxTokens = 2_000_000
 
-# Models by a key of your choice; an agent names the key. This one replies what is written down, and ignores the task.
-[models.main]
-provider = "script"
-name = "crew-script.toml"
-
-# A key is never written here, only the name of the variable that holds it.
-#[models.claude]
-#provider = "anthropic"
-#name = "the model's id"
-#
-#[models.gpt]
-#provider = "openai"
-#name = "the model's id"
-#
-#[models.local]
-#provider = "openai-compatible"
-#name = "the model's id"
-#baseUrl = "http://127.0.0.1:8080/v1"
-#apiKeyEnv = "LOCAL_KEY"
-#contextWindow = 32_768
-#price = { inputPerMTok = 0.0, outputPerMTok = 0.0 }
-
+@MODELS@
 # The root is given the task. It files issues on the board and waits for them; each is worked by an agent of its own.
 [[agents]]
 id = "lead"
@@ -160,6 +148,7 @@ calls = [{ tool = "approve", args = {} }]
 """
 
 
-def starter_crew() -> dict[str, str]:
-    """Give the files of a starter crew by name: the crew document and the script it runs on."""
-    return {CREW_FILE: _CREW, SCRIPT_FILE: _SCRIPT}
+def starter_crew(found: Sequence[FoundModel] = ()) -> dict[str, str]:
+    """Give the files of a starter crew by name: the document, and where no model was found the script it runs on."""
+    document = _CREW.replace("@RUNS@", runs_on(found)).replace("@MODELS@\n", models_part(found, SCRIPT_FILE))
+    return {CREW_FILE: document} if found else {CREW_FILE: document, SCRIPT_FILE: _SCRIPT}

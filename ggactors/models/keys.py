@@ -16,13 +16,12 @@ from typing import IO, TYPE_CHECKING
 
 from attrs import define, field, frozen
 
+from ggactors.rules.known import KEY_VARIABLES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ggactors.protocol.crew import ModelSpec
-
-DEFAULTS = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-"""The variable a provider's key is looked for in where the crew names none."""
 
 COMMAND_SECONDS = 30.0
 LONGEST = 16 * 1024
@@ -55,7 +54,7 @@ def key_source(spec: ModelSpec) -> KeySource | None:
     """Tell where a model's key comes from; None when it is served without one."""
     variable, command = spec.options.get("apiKeyEnv"), spec.options.get("apiKeyCommand")
     if command is None and variable is None:
-        variable = DEFAULTS.get(spec.provider)
+        variable = KEY_VARIABLES.get(spec.provider)
     if command is None and variable is None:
         return None
     return KeySource(owner=spec.key, variable=None if command is not None else variable, command=command)

@@ -23,6 +23,7 @@ from ggactors.ports import LaunchRefused, ModelFault
 from ggactors.protocol.model import ModelTraits
 from ggactors.protocol.values import Problem
 from ggactors.rules.document import LARGEST
+from ggactors.rules.known import CLIENTS
 from ggactors.rules.launch_models import EMBEDDED, PROVIDERS, REHEARSED
 
 if TYPE_CHECKING:
@@ -53,14 +54,6 @@ def traits_of(source: ModelSource) -> ModelTraits:
 
 CLOSE_SECONDS = 10.0
 """How long closing what models hold open may take when the run is over."""
-
-EXTRAS = {
-    "anthropic": ("anthropic", "anthropic"),
-    "openai": ("openai", "openai"),
-    "openai-compatible": ("openai", "openai"),
-    "llamacpp": ("local", "xllamacpp"),
-}
-"""By provider: the extra that brings its client, and the package that has to be there then."""
 
 
 async def close_all(sources: Iterable[ModelSource]) -> None:
@@ -164,7 +157,7 @@ def _with_window(source: ModelSource, spec: ModelSpec) -> ModelSource:
 def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing, beside: Iterable[ModelSource]) -> ModelSource:
     """Make the source of a model that a provider serves; every reason it cannot be had is told at once."""
     problems: list[Problem] = []
-    extra, package = EXTRAS[spec.provider]
+    extra, package = CLIENTS[spec.provider]
     if util.find_spec(package) is None:
         what = f"provider {spec.provider!r} needs the package {package}, which is not installed"
         problems += _refused(spec, what, f"pip install 'ggactors[{extra}]'").problems

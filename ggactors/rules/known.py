@@ -83,6 +83,17 @@ KNOWN: dict[str, dict[str, Known]] = {
     },
 }
 
+KEY_VARIABLES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
+"""The variable a provider's key is looked for in where the crew names none."""
+
+CLIENTS = {
+    "anthropic": ("anthropic", "anthropic"),
+    "openai": ("openai", "openai"),
+    "openai-compatible": ("openai", "openai"),
+    "llamacpp": ("local", "xllamacpp"),
+}
+"""By provider: the extra that brings its client, and the package that has to be there then."""
+
 RECOMMENDED = {"anthropic": "claude-sonnet-5-5", "openai": "gpt-6.2-sol"}
 """The model a crew is written for where only its provider is known."""
 
