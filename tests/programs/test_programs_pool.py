@@ -54,11 +54,23 @@ BUSY = {
 }  # fmt: skip
 
 
+class Turns(trio.abc.Instrument):
+    """Counts the turns of the loop, and those before which it waited for something to happen."""
+
+    def __init__(self) -> None:
+        self.turns = self.waits = 0
+
+    def before_io_wait(self, timeout: float) -> None:
+        self.turns += 1
+        self.waits += timeout > 0
+
+
 async def test_a_cancelled_program_returns_at_once_and_its_worker_serves_again():
+    """At once: in a few turns of the loop, none of which waits for the program or its thread; a busy machine is slow, not wrong."""
     async with opened(LANGUAGES) as programs:
         for case, (language, source) in BUSY.items():
             world = World()
-            late = 0.0
+            turns = Turns()
             async with trio.open_nursery() as nursery:
 
                 async def run(language=language, source=source, world=world) -> None:
@@ -67,10 +79,10 @@ async def test_a_cancelled_program_returns_at_once_and_its_worker_serves_again()
                 nursery.start_soon(run)
                 await trio.to_thread.run_sync(world.began.wait, 30)
                 await trio.sleep(0.03)
+                trio.lowlevel.add_instrument(turns)
                 nursery.cancel_scope.cancel()
-                late = time.perf_counter()
-            late = time.perf_counter() - late
-            assert late < 0.05, f"{case}: {late * 1000:.0f} ms"
+            trio.lowlevel.remove_instrument(turns)
+            assert (turns.turns <= 6, turns.waits) == (True, 0), f"{case}: {turns.turns} turns, {turns.waits} waits"
             asked = len(world.asked)
             assert (await ran(programs, "", language)).kind == "ok", case
             assert len(world.asked) == asked, f"{case}: something of it happened after the cancel"
