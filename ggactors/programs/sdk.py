@@ -55,6 +55,11 @@ def by_position(params: Sequence[ParamSpec]) -> list[ParamSpec]:
     return [param for param in params if param.required or len(params) == 1]
 
 
+def in_order(params: Sequence[ParamSpec]) -> list[ParamSpec]:
+    """List the arguments as they are written: those that may be given by position, then the others."""
+    return sorted(params, key=by_position(params).__contains__, reverse=True)
+
+
 class Sdk:
     """The SDK of one agent in its language. Make it once per agent: it is asked at every program."""
 
@@ -149,7 +154,8 @@ class Sdk:
             {
                 module: {
                     self.spelled(operation.function): [
-                        [self.spelled(param.name), param.required, param.default] for param in operation.params
+                        [self.spelled(param.name), param.required, param.default]
+                        for param in in_order(operation.params)
                     ]
                     for operation in operations
                 }
@@ -172,7 +178,7 @@ class Sdk:
     def _doc(self, operation: OperationSpec) -> str:
         lines = [f"gg.{operation.module}.{self.signature(operation)}", "", self.worded(operation.doc)]
         if operation.params:
-            lines += ["", "Arguments:", *(f"  {self._argument(param)}" for param in operation.params)]
+            lines += ["", "Arguments:", *(f"  {self._argument(param)}" for param in in_order(operation.params))]
         result = operation.result
         if result.doc:
             lines += ["", f"Gives {self.worded(result.doc)}"]
@@ -203,7 +209,7 @@ class Sdk:
 def _python_signature(called: str, operation: OperationSpec, types: bool) -> str:
     said: list[str] = []
     positional = by_position(operation.params)
-    for param in operation.params:
+    for param in in_order(operation.params):
         if param not in positional and "*" not in said:
             said.append("*")
         said.append(_python_param(param, types))

@@ -201,3 +201,15 @@ def test_values_cross_unharmed_in_both_directions(pool: Pool):
     )
     assert (result.kind, result.error, result.logs) == ("ok", "", ("[[[]]]",))
     assert got == [{"z": [1, {"y": None}]}, value]
+
+
+def test_every_call_has_a_signature_python_itself_can_read(pool: Pool):
+    result = pool.run(
+        "import inspect\n"
+        "for module in (gg.files, gg.shell, gg.board, gg.session):\n"
+        "    for name in dir(module):\n"
+        "        call = getattr(module, name)\n"
+        "        if callable(call): print(name, inspect.signature(call))\n"
+    )
+    assert result.error == ""
+    assert "update_issue (issue_id, *, title=None, epic_id=None, status=None)" in result.logs

@@ -9,6 +9,7 @@ import pytest
 from programs_kit import JAVASCRIPT, LANGUAGES, OPERATIONS, PYTHON, SDKS, TYPESCRIPT
 
 from ggactors.programs.sdk import Sdk, camel
+from ggactors.protocol.program import OperationSpec, ParamSpec, ValueType
 
 SIGNATURES = {
     "files.read_file": (
@@ -143,3 +144,26 @@ def test_an_sdk_without_operations_is_still_one():
 @pytest.mark.parametrize(("name", "spelled"), [("run", "run"), ("read_file", "readFile"), ("a_b_c", "aBC")])
 def test_camel_case(name: str, spelled: str):
     assert camel(name) == spelled
+
+
+MIXED = OperationSpec(
+    module="board",
+    function="create_issue",
+    doc="File an issue.",
+    params=(
+        ParamSpec(name="title", type=ValueType.TEXT, doc="Its title."),
+        ParamSpec(name="description", type=ValueType.TEXT, doc="More.", required=False),
+        ParamSpec(name="in_scope", type=ValueType.TEXT, doc="What it is about."),
+    ),
+)
+
+
+def test_required_arguments_come_first_wherever_they_are_declared():
+    python, script = (Sdk([MIXED], language) for language in (PYTHON, JAVASCRIPT))
+    assert python.signature(MIXED, types=False) == "create_issue(title, in_scope, *, description=None)"
+    assert script.signature(MIXED, types=False) == "createIssue(title, inScope, { description? })"
+    assert [name for name, _, _ in json.loads(python.wire)["board"]["create_issue"]] == [
+        "title",
+        "in_scope",
+        "description",
+    ]
