@@ -11,6 +11,8 @@ from ggactors.protocol.board import BoardPicture, EpicPicture, IssuePicture, Sta
 from ggactors.protocol.events import CheckoutMoved, Log, SessionEnded, SessionSummary
 from ggactors.protocol.git import Landing
 from ggactors.protocol.run import Outcome
+from ggactors.protocol.values import IssueState
+from ggactors.rules.spend import per_done
 from ggactors.rules.verdict import exit_code
 
 if TYPE_CHECKING:
@@ -60,7 +62,16 @@ def give_account(
             "held": list(landing.held),
             "reason": landing.reason,
         }
-    whole = evolve(outcome, landed=landed, run=folder.id, folder=str(folder.path))
+    done = sum(state == IssueState.DONE for state in outcome.issues.values())
+    cost, tokens = per_done(outcome.cost, outcome.usage, done)
+    whole = evolve(
+        outcome,
+        landed=landed,
+        run=folder.id,
+        folder=str(folder.path),
+        cost_per_done=cost,
+        tokens_per_done=tokens,
+    )
     emit(
         SessionSummary(
             status=whole.status,
@@ -76,6 +87,8 @@ def give_account(
             stalled=whole.stalled,
             agents=whole.agents,
             landed=whole.landed,
+            cost_per_done=whole.cost_per_done,
+            tokens_per_done=whole.tokens_per_done,
         )
     )
     emit(SessionEnded(status=whole.status))

@@ -63,7 +63,10 @@ def run(options: argparse.Namespace) -> int:
     check = check_for(reading, Path(options.workspace), trust=options.trust)
 
     from ggactors.cli.driving import Order, drive
+    from ggactors.cli.forecast import print_forecast
 
+    if reading.crew is not None:
+        print_forecast(reading.crew, "ggactors run")
     order = Order(
         command="run",
         reading=reading,

@@ -353,6 +353,8 @@ class SessionSummary(Header):
     stalled: tuple[dict[str, Any], ...]
     agents: int
     landed: dict[str, Any] | None = None
+    cost_per_done: float | None = None
+    tokens_per_done: float | None = None
 
 
 @frozen(kw_only=True)

@@ -94,3 +94,6 @@ class Outcome:
     landed: dict[str, Any] | None
     run: str = ""
     folder: str = ""
+    cost_per_done: float | None = None
+    """What the run cost for each issue that is done; None without a price or without such an issue."""
+    tokens_per_done: float | None = None

@@ -60,6 +60,14 @@ def total(usages: Iterable[Usage]) -> Usage:
     )
 
 
+def per_done(cost: float | None, usage: Mapping[str, int], done: int) -> tuple[float | None, float | None]:
+    """Share a run's cost and tokens out over the issues that are done: what an accepted issue cost, failed ones included."""
+    if not done:
+        return None, None
+    tokens = usage.get("input", 0) + usage.get("output", 0)
+    return None if cost is None else cost / done, tokens / done
+
+
 @frozen(kw_only=True)
 class Budget:
     """What a ceiling on spend is for. ``where`` is the path under which the crew writes it, ``name`` what the events call it.

@@ -292,6 +292,8 @@ class RunView:
         self.running += (event.state == "running") - (agent.state == "running")
         self.most_running = max(self.most_running, self.running)
         agent.state, agent.waiting_on, agent.changed = event.state, event.waiting_on, event.time
+        if event.state == "running":
+            agent.doing = None  # whatever it waited for is over
         if event.state == "ended":
             agent.status, agent.summary, agent.verified = event.status, event.summary, event.verified
             agent.doing = None

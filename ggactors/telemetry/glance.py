@@ -30,6 +30,8 @@ class Glance:
     issues: dict[str, str] = field(factory=dict)
     """States by id, known once the run has given its account."""
     cost: float | None = None
+    tokens: int = 0
+    """In and out together, known with the cost."""
     landed: bool = False
     """Whether the operator's checkout held all of the run's work when the run ended."""
 
@@ -74,5 +76,6 @@ def glance(path: Path) -> Glance:
         exit_code=summary.exit_code,
         issues=summary.issues,
         cost=summary.cost,
+        tokens=sum(number for key in ("input", "output") if isinstance(number := summary.usage.get(key), int)),
         landed=summary.landed is not None and summary.landed.get("reason") is None,
     )

@@ -125,7 +125,9 @@ def doing(agent: AgentView) -> str:
     if agent.state == "ended":
         return one_line(agent.summary or "")
     if agent.state == "waiting":
-        return f"on {one_line(agent.waiting_on)}" if agent.waiting_on else ""
+        # What the provider said stands with the wait for it; whoever only queues behind another's fault has nothing to add.
+        why = f": {one_line(agent.doing)}" if agent.waiting_on == "the provider" and agent.doing else ""
+        return f"on {one_line(agent.waiting_on)}{why}" if agent.waiting_on else ""
     return one_line(agent.doing or "")
 
 

@@ -52,7 +52,7 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
         case events.CheckoutMoved():
             return landing_text(event)
         case events.LimitExceeded():
-            return f"{who or 'the run'}: {limit_text(event.limit, event.threshold, event.observed, event.window)}"
+            return f"{who or 'the run'}: {limit_text(event.limit, event.threshold, event.observed, event.window, event.budget)}"
         case events.RetryWait():
             agent = view.agents_by_id.get(event.agent or "")
             return f"{who}: {one_line(agent.doing or '') if agent else 'waits'} (try {event.attempt})"
@@ -167,14 +167,15 @@ LIMITS = {
 }
 
 
-def limit_text(limit: str, threshold: float, observed: float, window: int | None = None) -> str:
+def limit_text(
+    limit: str, threshold: float, observed: float, window: int | None = None, budget: str | None = None
+) -> str:
     """Diagnose a ceiling in plain words: which, where it stood, what was seen, what to change (C2)."""
-    seen, remedy = LIMITS.get(limit, ("was seen", "raise it"))
+    seen, remedy = LIMITS.get(limit.rpartition(".")[2], ("was seen", "raise it"))
     over = f" (window of {window})" if window else ""
-    return (
-        f"stopped by limits.{one_line(limit)} = {threshold:g}: {observed:g} {seen}{over}; {remedy} "
-        f"(--set limits.{one_line(limit)}=…)"
-    )
+    path = one_line(limit if limit.startswith("agents.") else f"limits.{limit}")
+    whose = f" for {one_line(budget)}" if budget else ""
+    return f"stopped by {path} = {threshold:g}{whose}: {observed:g} {seen}{over}; {remedy} (--set {path}=…)"
 
 
 def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case an event
@@ -203,7 +204,7 @@ def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case
                 *_last_words(event, look),
             ]
         case events.LimitExceeded():
-            return wrapped(limit_text(event.limit, event.threshold, event.observed, event.window), look, indent=2)
+            return wrapped(limit_text(event.limit, event.threshold, event.observed, event.window, event.budget), look, indent=2)
         case events.RetryWait():
             return [f"  waits {event.wait_secs:g} s for {one_line(event.model)}, try {event.attempt}"]
         case events.Stuck():

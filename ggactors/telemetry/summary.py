@@ -27,7 +27,7 @@ def summary_lines(view: RunView, look: Look) -> list[str]:
     lines += _fields(view, look)
     for limit in view.limits:
         who = f"{one_line(limit.agent)}, " if limit.agent else ""
-        text = f"{who}{limit_text(limit.limit, limit.threshold, limit.observed, limit.window)}"
+        text = f"{who}{limit_text(limit.limit, limit.threshold, limit.observed, limit.window, limit.budget)}"
         lines += _labelled("ceiling", text, look)
     for stalled, blocker in view.stalls().items():
         lines += _labelled("stalled", f"{one_line(stalled)} stands behind {one_line(blocker)}, which failed", look)
@@ -60,7 +60,17 @@ def _fields(view: RunView, look: Look) -> list[str]:
     lines += _labelled("agents", text, look)
     if bad:
         lines += _labelled("ended", ", ".join(bad[:8]) + (", …" if len(bad) > 8 else ""), look)
-    return [*lines, *_labelled("spend", spend_text(view.spend), look)]
+    return [*lines, *_labelled("spend", spend_text(view.spend) + _per_done(view), look)]
+
+
+def _per_done(view: RunView) -> str:
+    """Say what an accepted issue cost, once the run has given its account."""
+    summary = view.summary
+    if summary is None or summary.tokens_per_done is None:
+        return ""
+    tokens = f"{summary.tokens_per_done:,.0f} tokens"
+    cost = "" if summary.cost_per_done is None else f", {summary.cost_per_done:.4g}"
+    return f"; {tokens}{cost} for each issue done"
 
 
 def _labelled(label: str, text: str, look: Look) -> list[str]:

@@ -33,7 +33,7 @@ PROMISED = {
     "code_execution": "ok error finished revoked superseded logs durationMs calls untold",
     "turn_outcome": "outcome errorType consecutiveErrors turns",
     "usage": "profile model input cachedInput output reasoning cost",
-    "limit_exceeded": "limit threshold observed turns window",
+    "limit_exceeded": "limit threshold observed turns window budget",
     "board_changed": "op epic issue by",
     "board_stalled": "issue blocker",
     "issue_review": "issue round verdict reviewer approvals items commit emptyChange reason",
@@ -42,7 +42,8 @@ PROMISED = {
     "hook": "event name outcome reason exitCode durationMs",
     "retry_wait": "model status waitSecs attempt",
     "log": "level message",
-    "session_summary": "status exitCode summary verified turns errors usage cost limitHit issues stalled agents landed",
+    "session_summary": "status exitCode summary verified turns errors usage cost limitHit issues stalled agents landed "
+    "costPerDone tokensPerDone",
     "session_ended": "status",
 }
 
