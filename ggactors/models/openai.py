@@ -16,6 +16,7 @@ from ggactors.models.http import Patience
 from ggactors.models.openai_chat import Chat
 from ggactors.models.openai_responses import Responses
 from ggactors.protocol.model import ModelTraits
+from ggactors.rules.launch_models import api_of
 from ggactors.rules.prices import window_of
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def source(
     base_url = spec.options.get("baseUrl", base_url)
     label = f"{spec.provider}/{spec.name}"
     hosted = spec.provider == "openai"
-    api = Responses if hosted and spec.options.get("api") == "responses" else Chat
+    api = Responses if api_of(spec) == "responses" else Chat
     return HostedSource(
         label=label,
         traits=ModelTraits(account=account_of(spec, base_url or ""), window=window_of(spec)),

@@ -80,6 +80,15 @@ def fits_provider(provider: str) -> tuple[str, ...]:
     return tuple(option for option in _OPTIONS if option != "api" or provider == "openai")
 
 
+def api_of(spec: ModelSpec) -> str:
+    """Tell which API of OpenAI's shape asks a model: what is written, else ``responses`` of OpenAI itself, ``chat`` of others.
+
+    OpenAI's newer models call tools by responses alone; servers that are only compatible mostly have chat alone.
+    """
+    own = spec.provider == "openai" and "baseUrl" not in spec.options
+    return str(spec.options.get("api", "responses" if own else "chat"))
+
+
 def _read_model(key: str, place: Place) -> ModelSpec | None:
     if not key.strip():
         place.wrong("has a blank key", "give the model a key")

@@ -83,7 +83,7 @@ def most_of(price: Price | None, *, input_tokens: int, output_tokens: int) -> fl
 
 
 def unpriced(used: Iterable[ModelSpec], declared: Mapping[str, ModelSpec | None]) -> list[Problem]:
-    """List the models of a crew with ``maxCost`` whose cost nobody knows, those they fall back to among them."""
+    """List the models of a crew with a ``maxCost`` whose cost nobody knows, those they fall back to among them."""
     problems: dict[str, Problem] = {}
     waiting = list(used)
     seen: set[str] = set()
@@ -96,8 +96,8 @@ def unpriced(used: Iterable[ModelSpec], declared: Mapping[str, ModelSpec | None]
         waiting += [fallback] if fallback is not None else []
         # Replies that are written down or made by a program say their own cost.
         if spec.provider not in REHEARSED and price_of(spec) is None:
-            remedy = "write its price = { inputPerMTok = …, outputPerMTok = … } under models, or remove limits.maxCost"
-            what = "has no known price, so limits.maxCost cannot be honoured"
+            remedy = "write its price = { inputPerMTok = …, outputPerMTok = … } under models, or remove maxCost"
+            what = "has no known price, so maxCost cannot be honoured"
             problems[spec.path] = Problem(path=spec.path, what=what, remedy=remedy)
     return list(problems.values())
 

@@ -10,6 +10,7 @@ from ggactors.crew import reading_of
 from ggactors.protocol.crew import ModelSpec
 from ggactors.protocol.model import Usage
 from ggactors.rules.known import KNOWN, RECOMMENDED, Price, known
+from ggactors.rules.launch_models import api_of
 from ggactors.rules.prices import cost_of, longest_reply, most_of, price_of, window_of
 
 DOLLAR = Price(input=1.0, output=10.0, cached_input=0.1, cache_write=1.25, reasoning=20.0)
@@ -105,7 +106,7 @@ def with_cost(models, model="main"):
 def test_a_cost_ceiling_over_a_model_without_a_price_refuses_the_launch_P1():
     local = {"provider": "openai-compatible", "name": "x", "baseUrl": "http://127.0.0.1:1/v1"}
     (said,) = with_cost({"main": local})
-    assert said.startswith("models.main: has no known price, so limits.maxCost cannot be honoured; write its price")
+    assert said.startswith("models.main: has no known price, so maxCost cannot be honoured; write its price")
     assert with_cost({"main": {**local, "price": {"inputPerMTok": 0, "outputPerMTok": 0}}}) == []
     assert with_cost({"main": {"provider": "openai", "name": "gpt-6-luna"}}) == []
     assert with_cost({"main": {"provider": "script", "name": "s.json"}, "unused": local}) == []
@@ -118,3 +119,17 @@ def test_a_fallback_without_a_price_refuses_a_cost_ceiling_too():
     assert said.startswith("models.local: has no known price")
     (said,) = with_cost({}, "openai/gpt-unheard-of")
     assert said.startswith("agents[0].model: has no known price")
+
+
+@pytest.mark.parametrize(
+    ("model", "api"),
+    [
+        (spec("openai", "gpt-6.2-sol"), "responses"),
+        (spec("openai", "gpt-6.2-sol", api="chat"), "chat"),
+        (spec("openai", "x", baseUrl="https://gateway.example/v1"), "chat"),
+        (spec("openai", "x", baseUrl="https://gateway.example/v1", api="responses"), "responses"),
+        (spec("openai-compatible", "x", baseUrl="http://127.0.0.1:1/v1"), "chat"),
+    ],
+)
+def test_openai_itself_is_asked_by_responses_and_whoever_else_speaks_its_shape_by_chat(model, api):
+    assert api_of(model) == api
