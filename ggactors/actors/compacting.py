@@ -213,29 +213,30 @@ class Compacting:
         return endings_of(self.agent.order.role, None if code is None else code.language)
 
     def _terms(self, where: str | None, summed_up: bool, room: int) -> Terms:
-        kept_skills, views = self.agent.in_use(), self._views(room)
+        spec = self.agent.profile.compaction
+        assert spec is not None
+        skills, views = self.agent.in_use(), self._views(room, spec.keep_turns)
 
         def pins(missing: int) -> str:
             return pins_text(
                 endings=self._endings(),
-                skills=kept_skills,
+                skills=skills,
                 views=views,
                 where=where,
                 missing=missing,
                 summed_up=summed_up,
             )
 
-        spec = self.agent.profile.compaction
-        assert spec is not None
         return Terms(pins=pins, said=self.talk.was_said, keep_turns=spec.keep_turns, where=where)
 
-    def _views(self, room: int) -> tuple[str, ...]:
-        """Give the open views, the latest first, as far as a quarter of the room goes; what a program opened stays in sight."""
+    def _views(self, room: int, keep_turns: int) -> tuple[str, ...]:
+        """Give the open views, the latest first, as far as a quarter of the room goes; not those the last turns show anyway."""
         coding = self.agent.coding
         if coding is None:
             return ()
+        in_sight = {message.text for turn in taken_apart(self.talk.messages).turns[-keep_turns:] for message in turn}
         left, shown = room // 4, []
-        for text in reversed(coding.views.still_open()):
+        for text in reversed([text for text in coding.views.still_open() if text not in in_sight]):
             left -= estimate((Message(role="user", text=text),))
             if left < 0:
                 break

@@ -100,7 +100,7 @@ def test_a_living_run_is_never_removed_not_even_by_force(desk, argument):
 
 
 def test_a_real_living_run_goes_on_undisturbed(desk):
-    script = {"root": [turn(shell("true"), delaySecs=0.05, repeat=20), finish("Undisturbed.")]}
+    script = {"root": [turn(shell("echo $$"), delaySecs=0.05, repeat=20), finish("Undisturbed.")]}
     process = desk.started(write_crew(desk.folder / "crew", script), "mine")
     process.stdout.readline()
     assert "driven by process" in desk("clean", "--force").out
@@ -161,7 +161,7 @@ def test_a_cancelled_run_whose_issue_could_go_on_stays_until_it_is_named(desk):
 
     script = {
         "root": [turn(issue("Long")), wait("ISSUE-1"), finish()],
-        "ISSUE-1.0i": [turn(shell("true"), repeat=50)],
+        "ISSUE-1.0i": [turn(shell("echo $$"), repeat=50)],
     }
     desk.run(script, during=stop)
     assert "ISSUE-1 could go on" in desk("clean").out

@@ -237,7 +237,7 @@ def test_a_cancelled_runs_unfinished_work_comes_back_too_D5(desk):
 
     script = {
         "root": [turn(issue("Long")), wait("ISSUE-1"), finish()],
-        "ISSUE-1.0i": [turn(write("begun.txt", "x\n")), turn(shell("true"), repeat=50)],
+        "ISSUE-1.0i": [turn(write("begun.txt", "x\n")), turn(shell("echo $$"), repeat=50)],
     }
     outcome, _ = desk.run(script, during=stop)
     assert outcome.status == "canceled"

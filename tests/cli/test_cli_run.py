@@ -30,7 +30,7 @@ FAILS = {
     "root": [turn(issue("Hopeless")), wait("ISSUE-1"), finish("It did not work.")],
     "ISSUE-1.*": [turn(write("half.txt", "x"))],
 }
-SLOW = {"root": [turn(shell("true"), delaySecs=0.3, repeat=200)]}
+SLOW = {"root": [turn(shell("echo $$"), delaySecs=0.3, repeat=200)]}
 
 
 class Place(Shell):

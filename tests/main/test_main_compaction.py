@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 
 from ggactors.crew import crew_from_document
 from ggactors.ports import ModelFault
+from ggactors.programs.artifacts import problems
 from ggactors.protocol.crew import CompactionSpec
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
+from ggactors.protocol.program import Language
 from ggactors.protocol.skills import Skill, SkillsSpec
 from ggactors.protocol.workbench import FileRead
 from ggactors.rules.compaction import PINS, SUMMARY
-from ggactors.testing.crews import crew_document
+from ggactors.testing.crews import crew_document, run_to_end, write_crew
 
 WINDOW = ModelTraits(window=8000)
 
@@ -327,6 +329,38 @@ def test_a_threshold_and_the_turns_kept_are_the_crews():
     assert all(one.before < 9_000 for one in of_type(run, "compacted"))
     at = next(n for n, request in enumerate(source.turns()) if pinned(request))
     assert sum(m.role == "assistant" for m in source.turns()[at].messages) == 1
+
+
+@pytest.mark.skipif(
+    bool(problems([Language.PYTHON])), reason="the extra [code] is not installed: pip install 'ggactors[code]'"
+)
+async def test_views_that_are_open_cross_and_programs_may_end_the_session_instead_of_summing_up_X3_E3(tmp_path):
+    def program(request, source):
+        return ModelReply(calls=(ToolCall(id=f"p{request.turn}", tool="submit_program", args={"program": source}),))
+
+    def answer(request):
+        if asks_summary(request) and request.turn > 7:
+            return program(request, "gg.session.finish('enough')")
+        if asks_summary(request):
+            return ModelReply(text="I looked around.")
+        if request.turn == 1:
+            return program(request, "gg.views.open_text('plan', 'first this, then that')")
+        return program(request, f"gg.views.open_text('out', '{request.turn} ' + 'v' * 5000)")
+
+    source = Windowed(answer=answer, traits=WINDOW)
+    code = {"id": "responses-as-code", "params": {"language": "python"}}
+    lead = {"capabilities": [*HANDS, code, compaction(keepTurns=2)]}
+    (tmp_path / "work").mkdir()
+    crew = write_crew(tmp_path / "crew", {}, board=False, agents={"lead": lead})
+    outcome, events = await run_to_end(
+        crew, tmp_path / "work", home=tmp_path / "state", models={"script/script.json": source}
+    )
+    assert (outcome.status, outcome.summary) == ("completed", "enough")
+    assert [event for event in events if event.type == "compacted"]
+    last = source.turns()[-1]
+    assert "View: plan\n----\nfirst this, then that" in pinned(last)
+    assert "`gg.session.finish(summary)`" in pinned(last)
+    assert "View: out" not in pinned(last), "the last turns show it anyway"
 
 
 @settings(max_examples=25)

@@ -322,7 +322,7 @@ async def test_cancelling_stops_at_turn_boundaries_and_keeps_issues_in_flight_D5
         tmp_path / "crew",
         {
             "root": [turn(issue("Long")), wait("ISSUE-1"), finish()],
-            "ISSUE-1.*": [turn(shell("true"), repeat=100, delaySecs=0.01), finish()],
+            "ISSUE-1.*": [turn(shell("echo $$"), repeat=100, delaySecs=0.01), finish()],
         },
     )
 

@@ -123,7 +123,7 @@ EVERYBODY = ("root", "root.0s", "root.0s.0s", "ISSUE-1.0i", "ISSUE-1.0i.0s")
 
 async def test_cancelling_stops_subagents_at_any_depth_and_asks_no_model_again_H43(tmp_path, home):
     repo = make_repo(tmp_path / "repo")
-    busy = turn(shell("true"), repeat=1000)
+    busy = turn(shell("echo $$"), repeat=1000)
     source = Listening(
         {
             "root": [turn(issue("Long"), spawn()), turn(children()), finish()],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ggactors.protocol.program import Returned
 from ggactors.protocol.values import Code, Refused
-from ggactors.tools.views import MOST_BODY, MOST_LABEL, MOST_OPEN, MOST_TURN, VIEWING, AgentViews
+from ggactors.tools.views import MOST_BODY, MOST_HELD, MOST_LABEL, MOST_OPEN, MOST_TURN, VIEWING, AgentViews
 
 
 def views() -> AgentViews:
@@ -61,3 +61,20 @@ async def test_what_is_opened_and_closed_before_it_is_read_is_never_seen_X3():
     assert await made.serve("views.close", {"label": "a"}, read) == Returned(value=1)
     assert made.take_opened() == ("File: f:1-2\n----\none\ntwo\n",)
     assert made.take_opened() == ()
+
+
+async def test_views_that_are_open_can_be_shown_again_the_latest_sixteen_with_their_text():
+    made = views()
+    await open_text(made, "unread", "x")
+    assert made.still_open() == ()
+    for number in range(MOST_HELD + 2):
+        await open_text(made, str(number), f"text {number}")
+    made.take_opened()
+    await open_text(made, "0", "new text")
+    await made.serve("views.close", {"label": "1"}, read)
+    made.take_opened()
+    shown = made.still_open()
+    assert shown[0] == "View: unread\n----\n[open it again to see it]"
+    assert shown[-1] == "View: 0\n----\nnew text"
+    assert sum("[open it again" in text for text in shown) == 2
+    assert not any(text.startswith("View: 1\n") for text in shown)
