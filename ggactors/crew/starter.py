@@ -47,6 +47,9 @@ maxParallel = 4
 #maxRuntimeSecs = 3600
 #maxCost = 5.0
 #maxTokens = 2_000_000
+# What each issue, and each epic, may spend; an agent may have such limits of its own.
+#perIssue = { maxTokens = 400_000 }
+#perEpic = { maxCost = 2.0 }
 
 @MODELS@
 # The root is given the task. It files issues on the board and waits for them; each is worked by an agent of its own.

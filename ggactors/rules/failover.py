@@ -11,8 +11,8 @@ from ggactors.rules.congestion import LAST_FOR, PATIENCE
 BARRED_FOR = 60.0
 """Seconds for which a model that was refused as such, not the one request, is not asked by those that can go elsewhere."""
 
-_OF_THE_MODEL = frozenset({401, 402, 403, 404})
-"""Statuses that say nothing of the request: the key, the account, the name."""
+_OF_THE_MODEL = frozenset({401, 402, 403, 404, 429})
+"""Statuses that, for good, say nothing of the request: the key, the name, an account without money (402, and some 429)."""
 
 
 def lasts(failed: int, wait: float) -> bool:

@@ -45,7 +45,7 @@ def test_every_line_switched_on_makes_a_crew(tmp_path, found):
 def test_the_ceilings_shown_as_defaults_are_the_defaults(tmp_path):
     path = write(tmp_path)
     lines = uncommented(path.read_text(encoding="utf-8")).splitlines()
-    shown = "\n".join(line for line in lines if not re.match("max(Runtime|Cost|Tokens)", line))
+    shown = "\n".join(line for line in lines if not re.match("(max(Runtime|Cost|Tokens)|per(Issue|Epic))", line))
     limits = re.search(r"(?ms)^\[limits\]\n.*?(?=^\[models)", shown)
     assert limits is not None
     document = f'{limits[0]}\n[[agents]]\nid="a"\nroot=true\nmodel="script/crew-script.toml"\n'

@@ -7,6 +7,7 @@ import random
 
 import pytest
 import trio
+from attrs import define
 
 from ggactors.actors.traffic import Lane, Traffic
 from ggactors.ports import ModelFault
@@ -19,6 +20,30 @@ def lane_of_trio(**more) -> Lane:
 
 def too_many(retry_after=None) -> ModelFault:
     return ModelFault("too many", status=429, retryable=True, retry_after=retry_after)
+
+
+@define(kw_only=True, eq=False)
+class Watched(Lane):
+    """A lane whose laws are looked at whenever somebody is let go."""
+
+    def _let_go(self) -> None:
+        before = self.flow
+        waiting = tuple(self._waiting.values())
+        Lane._let_go(self)
+        gone = [place for place in waiting if place.leave is not None]
+        if not gone:
+            return
+        # Width: the wait is over, one probe at a time while shut, never more than the width once open.
+        assert before.shut_until <= self.now()
+        if before.shut:
+            assert (len(gone), before.probe) == (1, False)
+        else:
+            assert self.flow.under_way <= self.flow.width
+        # Order: the heaviest, of equals the oldest; else only one that has waited longest of all.
+        left = [place for place in self._waiting.values() if place.not_before <= self.now()]
+        for place in gone:
+            mine = (place.weight(), -place.since)
+            assert all(mine >= (other.weight(), -other.since) or place.since < other.since for other in left)
 
 
 class Provider:
@@ -87,7 +112,7 @@ async def test_shuffled_schedules_keep_width_and_order(block, autojump_clock):
     for seed in range(block * 25, block * 25 + 25):
         chance = random.Random(seed)
         start = trio.current_time()
-        lane = lane_of_trio()
+        lane = Watched(now=trio.current_time, jitter=lambda: 0.0)
         provider = Provider(opens=start + chance.choice([0.0, 2.0, 5.0]), bears=chance.randint(2, 6))
         done: list[str] = []
 
