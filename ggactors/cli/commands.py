@@ -8,6 +8,7 @@ COMMANDS = {
     "check": ("check", "name every reason a launch would be refused"),
     "run": ("run", "run a crew on a task"),
     "cancel": ("cancel", "stop a living run at its next turn boundaries"),
+    "solo": ("solo", "one agent, no board"),
     "runs": ("runs", "list runs"),
     "show": ("show", "look into one run"),
     "land": ("land", "move your checkout forward to a run's work"),
@@ -17,7 +18,6 @@ COMMANDS = {
 }
 LATER = {
     "repl": "the console in the current directory",
-    "solo": "one agent, no board",
     "resume": "go on with an interrupted run",
     "report": "write a run as one HTML page",
 }

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ggactors.app import Run
     from ggactors.cli.progress import Progress
     from ggactors.crew import Reading
+    from ggactors.hooks.verify import Verification
     from ggactors.protocol.events import Event
 
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -51,6 +52,10 @@ class Order:
     include_dirty: bool = False
     large_baseline: bool = False
     land: str | None = None
+    prompts: tuple[str, ...] = ()
+    """Tasks that queue behind the first."""
+    verification: Verification | None = None
+    """The check of completion, for the hooks that name it."""
     events: str | None = None
     json: bool = False
     verbose: bool = False
@@ -126,6 +131,8 @@ async def _live(
             include_dirty=order.include_dirty,
             large_baseline=order.large_baseline,
             land=order.land,
+            prompts=order.prompts,
+            verify=order.verification,
             note=note,
         ) as run:
             driven.run = run

@@ -27,17 +27,6 @@ def _repl(parser: Parser) -> None:
     parser.add_argument("--crew", metavar="F", help="the crew")
 
 
-def _solo(parser: Parser) -> None:
-    parser.add_argument("--model", metavar="M", help="the model")
-    parser.add_argument("--task", metavar="TEXT", action="append", help="a task; several queue")
-    parser.add_argument("--yes", action="store_true", help="confirm every tool call")
-    parser.add_argument("--non-interactive", action="store_true", help="ask nobody")
-    parser.add_argument("--verify", metavar="CMD", help="a command that must pass before the session closes")
-    parser.add_argument("--workspace", metavar="DIR", help="what to work on")
-    parser.add_argument("--events", metavar="F", help="also stream events to a file")
-    parser.add_argument("--json", action="store_true", help="print the summary object")
-
-
 def _resume(parser: Parser) -> None:
     _run_id(parser)
     parser.add_argument("--events", metavar="F", help="also stream events to a file; - is stdout")
@@ -55,13 +44,11 @@ def _report(parser: Parser) -> None:
 
 SHAPES: dict[str, Callable[[Parser], None]] = {
     "repl": _repl,
-    "solo": _solo,
     "resume": _resume,
     "report": _report,
 }
 EXAMPLES = {
     "repl": "ggactors repl",
-    "solo": 'ggactors solo --task "Fix the failing test"',
     "resume": "ggactors resume last",
     "report": "ggactors report last -o run.html",
 }

@@ -20,8 +20,7 @@ def task_of(options: argparse.Namespace) -> str:
     if options.task is not None and options.task_file is not None:
         raise Refusal("--task and --task-file are two tasks; give one of them")
     if options.task is not None:
-        # The process's arguments carry undecodable bytes as surrogates, which no model and no journal takes.
-        return _filled(options.task.encode("utf-8", "surrogateescape"), "--task is empty")
+        return text_of(options.task, "--task is empty")
     if options.task_file is not None:
         try:
             content = Path(options.task_file).read_bytes()
@@ -30,9 +29,20 @@ def task_of(options: argparse.Namespace) -> str:
         except ValueError as error:
             raise Refusal(f"--task-file {options.task_file!r}: {error}") from error
         return _filled(content, f"--task-file {options.task_file} is empty")
+    return piped_task(WAYS)
+
+
+def text_of(argument: str, otherwise: str) -> str:
+    """Give the text of an argument. Raises Refusal, saying ``otherwise``, when it is blank."""
+    # The process's arguments carry undecodable bytes as surrogates, which no model and no journal takes.
+    return _filled(argument.encode("utf-8", "surrogateescape"), otherwise)
+
+
+def piped_task(ways: str) -> str:
+    """Give the task that is piped in; ``ways`` says how to give one. Raises Refusal when there is none."""
     if sys.stdin is None or is_terminal(sys.stdin):
-        raise Refusal(f"there is no task; {WAYS}")
-    return _filled(sys.stdin.buffer.read(), f"there is no task, stdin is empty; {WAYS}")
+        raise Refusal(f"there is no task; {ways}")
+    return _filled(sys.stdin.buffer.read(), f"there is no task, stdin is empty; {ways}")
 
 
 def _filled(content: bytes, otherwise: str) -> str:

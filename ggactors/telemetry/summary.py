@@ -60,6 +60,8 @@ def _fields(view: RunView, look: Look) -> list[str]:
     lines += _labelled("agents", text, look)
     if bad:
         lines += _labelled("ended", ", ".join(bad[:8]) + (", …" if len(bad) > 8 else ""), look)
+    if view.summary is not None and view.summary.verified is not None:
+        lines += _labelled("verified", "yes" if view.summary.verified else "no: the check of completion was given up on", look)
     return [*lines, *_labelled("spend", spend_text(view.spend) + _per_done(view), look)]
 
 
