@@ -298,49 +298,6 @@ def test_a_code_profile_that_may_not_file_issues_needs_nobody_to_do_them_F1():
     assert [problem.path for problem in check_document(document)] == ["agents[0].roster"]
 
 
-@pytest.mark.parametrize(
-    ("model", "paths"),
-    [
-        ({"provider": "openai-compatible", "name": "x", "baseUrl": "http://127.0.0.1:8080/v1"}, set()),
-        ({"provider": "openai-compatible", "name": "x"}, {".baseUrl"}),
-        ({"provider": "openai-compatible", "name": "x", "baseUrl": "ftp://h"}, {".baseUrl"}),
-        ({"provider": "openai", "name": "x", "baseUrl": "https://"}, {".baseUrl"}),
-        ({"provider": "openai", "name": "x", "contextWindow": 0}, {".contextWindow"}),
-        ({"provider": "openai", "name": "x", "toolCalls": "prose"}, {".toolCalls"}),
-        ({"provider": "openai", "name": "x", "api": "responses", "effort": "high", "images": True}, set()),
-        ({"provider": "anthropic", "name": "x", "api": "chat"}, {".api"}),
-        (
-            {"provider": "openai", "name": "x", "temperature": 3, "maxOutputTokens": 0},
-            {".temperature", ".maxOutputTokens"},
-        ),
-        ({"provider": "openai", "name": "x", "apiKeyEnv": "KEY", "apiKeyCommand": "pass key"}, {".apiKeyCommand"}),
-        ({"provider": "llamacpp", "name": "m.gguf", "toolCalls": "native", "contextWindow": 2048}, set()),
-        (
-            {"provider": "llamacpp", "name": "m.gguf", "baseUrl": "http://h/v1", "apiKeyEnv": "K"},
-            {".baseUrl", ".apiKeyEnv"},
-        ),
-        ({"provider": "script", "name": "s.json", "contextWindow": 2048, "fallback": "main"}, set()),
-        ({"provider": "openai", "name": "x", "fallback": "mian"}, {".fallback"}),
-        ({"provider": "openai", "name": "x", "fallback": "big"}, {".fallback"}),
-        (
-            {"provider": "openai", "name": "x", "price": {"inputPerMTok": -1}},
-            {".price.inputPerMTok", ".price.outputPerMTok"},
-        ),
-        (
-            {"provider": "openai", "name": "x", "price": {"inputPerMTok": 0, "outputPerMTok": 1, "perCall": 2}},
-            {".price.perCall"},
-        ),
-        ({"provider": "openai"}, {".name"}),
-        ({"provider": "llamacpp", "name": "m.bin"}, {".name"}),
-        ({"provider": "anthropic", "name": "x", "apiKey": "k"}, {".apiKey"}),
-    ],
-)
-def test_a_models_declaration_is_checked_key_by_key_P4(model, paths):
-    document = valid()
-    document["models"]["big"] = model
-    assert {p.path for p in check_document(document)} == {f"models.big{path}" for path in paths}
-
-
 def test_a_document_from_a_program_may_hold_only_plain_values():
     circle: dict[str, object] = {"id": "files"}
     circle["params"] = circle
@@ -369,12 +326,6 @@ def test_nothing_a_terminal_would_obey_is_said():
     said = lines(check_document(document))
     assert said.replace("\n", "").isprintable()
     assert "\\u009b2J\\n" in said
-
-
-def test_a_model_needs_a_key_that_can_be_named():
-    document = valid()
-    document["models"][" "] = {"provider": "script", "name": "s.json"}
-    assert [p.path for p in check_document(document)] == ['models[" "]']
 
 
 def test_compaction_is_checked_and_frozen():
