@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SMALL = {"root": [turn(issue()), wait("ISSUE-1"), finish("all in")], "ISSUE-1.*": [turn(write("n", "1\n")), finish()]}
-ENDLESS = {"root": [{**turn(shell("true")), "repeat": 100_000}]}
+ENDLESS = {"root": [{**turn(shell("echo $$")), "repeat": 100_000}]}
 
 
 @pytest.fixture
