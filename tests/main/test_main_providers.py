@@ -9,7 +9,7 @@ import trio.testing
 
 from ggactors.protocol.values import Status
 from ggactors.testing.crews import finish, issue, turn, wait
-from ggactors.testing.providers import Account
+from ggactors.testing.accounts import Account
 from ggactors.testing.simulation import Simulation
 
 

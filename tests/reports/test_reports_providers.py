@@ -10,7 +10,7 @@ import trio.testing
 
 from ggactors.protocol.values import Status
 from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write_crew
-from ggactors.testing.providers import Account
+from ggactors.testing.accounts import Account
 from ggactors.testing.simulation import Simulation
 
 HOURS = 3600.0

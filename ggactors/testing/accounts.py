@@ -1,4 +1,4 @@
-"""A provider account for simulated runs: scripted replies behind limits and trouble, every call noted.
+"""Provider accounts for simulated runs: scripted replies behind limits and trouble, every call noted.
 
 Law: it sleeps, so it belongs under a virtual clock. A refused call uses up nothing of the script.
 """
