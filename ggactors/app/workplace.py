@@ -119,9 +119,7 @@ async def _open(
     watchdog = Watchdog(f"{folder.id}.{secrets.token_hex(4)}")
     stack.callback(watchdog.close)
     journal = await stack.enter_async_context(open_journal(folder.journal, on_trouble=trouble))
-    repository = await _open_repository(launch, folder, note)
-    if repository is not None:
-        stack.push_async_callback(repository.close)
+    repository = await _open_repository(launch, folder, note, stack)
     return Workplace(
         bus=bus,
         journal=journal,
@@ -164,12 +162,15 @@ def _lock_workspace(workspace: Path, home: Path, stack: AsyncExitStack) -> None:
         raise _refused("workspace", f"another run works in {workspace} itself{by}", remedy) from held
 
 
-async def _open_repository(launch: Launch, folder: RunFolder, note: Callable[[str], None]) -> Repository | None:
+async def _open_repository(
+    launch: Launch, folder: RunFolder, note: Callable[[str], None], stack: AsyncExitStack
+) -> Repository | None:
+    """Open the run's git work where it has a board, and pack beside it while git has nothing else to do."""
     if launch.crew.board is None:
         return None
     from ggactors.repo.service import open_repository
 
-    return await open_repository(
+    repository = await open_repository(
         launch.workspace,
         run_id=folder.id,
         run_dir=folder.path,
@@ -178,3 +179,6 @@ async def _open_repository(launch: Launch, folder: RunFolder, note: Callable[[st
         large_baseline=launch.large_baseline,
         note=note,
     )
+    stack.push_async_callback(repository.close)
+    await stack.enter_async_context(repository.packing())
+    return repository

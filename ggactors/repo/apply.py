@@ -16,7 +16,7 @@ from attrs import Factory, define, frozen
 from ggactors.repo.checkout import check_path, create
 from ggactors.repo.disk import make_folders
 from ggactors.repo.faults import InTheWay, Locked, RefMoved
-from ggactors.repo.index import Index, IndexLock, file_mode
+from ggactors.repo.index import IndexLock, file_mode
 from ggactors.repo.journal import Journal, OpenJournal, staging_of
 from ggactors.repo.objects import GITLINK, LINK, Entry
 from ggactors.repo.preflight import Preflight, holds
@@ -273,13 +273,3 @@ def _free_name(target: bytes) -> bytes:
     while os.path.lexists(b"%s.kept-%d" % (target, count)):
         count += 1
     return b"%s.kept-%d" % (target, count)
-
-
-def update_index(place: Place, index: Index, changes: Changes) -> None:
-    """Bring an index up to changes that are on disk already."""
-    for path, entry in changes.items():
-        if entry is None:
-            index.remove(path)
-    for path, entry in changes.items():
-        if entry is not None:
-            index.set(path, entry, os.lstat(place.on_disk(path)))

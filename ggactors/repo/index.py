@@ -32,9 +32,8 @@ _PADS = [bytes(8 - size) for size in range(8)]
 KEPT = 100_000
 """Index records kept parsed, over all working trees."""
 
-VALID = 0x80
-"""In byte 60 of a record: the path is assumed unchanged."""
 EXTENDED = 0x40
+"""In byte 60 of a record: two more bytes of flags follow."""
 SKIP_WORKTREE = 0x40
 """In byte 62 of an extended record: the path is left out of the working tree."""
 INTENT_TO_ADD = 0x20

@@ -8,6 +8,7 @@ import contextlib
 import hashlib
 import os
 import threading
+import time
 import zlib
 from binascii import hexlify, unhexlify
 from typing import TYPE_CHECKING
@@ -95,6 +96,7 @@ class Objects:
         self._texts_size = 0
         self._made: set[bytes] = set()
         self._names = 0
+        self._born = time.monotonic_ns()
         self._lock = threading.Lock()
         shallow = os.path.join(os.path.dirname(folder), b"shallow")
         self._shallow = shallow
@@ -136,6 +138,8 @@ class Objects:
             self._packs.holds(binary)
             or self._own.holds(binary)
             or any(os.path.exists(_path(folder, sha)) for folder in self._folders)
+            or self._packs.holds(binary)  # packed between the two looks
+            or self._own.holds(binary)
         )
 
     def owns(self, sha: Sha) -> bool:
@@ -228,7 +232,7 @@ class Objects:
             self._made.add(folder)
         with self._lock:
             self._names += 1
-            temporary = b"%s/tmp_obj_%d_%d" % (folder, os.getpid(), self._names)
+            temporary = b"%s/tmp_obj_%d_%d_%d" % (folder, os.getpid(), self._born, self._names)
         body = zlib.compress(b"%s %d\x00" % (NAMES[kind], len(content)) + content, 1)
         try:
             self.disk.make(temporary, body, mode=0o444)
@@ -249,6 +253,22 @@ class Objects:
     def write_tree(self, entries: Mapping[bytes, Entry]) -> Sha:
         """Store a folder."""
         return self.write(TREE, tree_bytes(entries))
+
+    def loose_path(self, sha: Sha) -> bytes:
+        """Say where an object of the store's own lies when it lies loose."""
+        return _path(self.folder, sha)
+
+    def loose(self, sha: Sha) -> tuple[int, bytes] | None:
+        """Read an object that lies loose in the store's own folder; None when it does not. Raises Malformed."""
+        return _loose(self.folder, sha)
+
+    def look_again(self) -> None:
+        """Take notice of packs of the store's own that have appeared."""
+        self._own.refresh(sure=True)
+
+    def packed_in(self, base: bytes, raw: bytes) -> bool:
+        """Tell whether the pack of this name is on disk and holds a binary id."""
+        return self._own.holds(raw, base)
 
     def close(self) -> None:
         """Let mapped packs go."""

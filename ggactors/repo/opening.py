@@ -165,7 +165,10 @@ class _Opener:
             worktrees.drop_half_made(grounds)
         if in_place:
             return self._in_place(grounds, base, branch)
-        return self._private(grounds, branch, head.ref)
+        began = own.began_on(
+            self._path
+        )  # the operator may be on another branch by now: landing stays with this one (W10)
+        return self._private(grounds, own.main_branch(self._path) or HEADS + branch, began)
 
     def _check_tree(self, commit: Sha) -> None:
         """Refuse what the commit itself holds and the index no longer shows; a partial clone must have the files it shows."""
@@ -196,9 +199,8 @@ class _Opener:
                 f"the base commit could not be held in your repository ({explain(error)}); landing will be held as well"
             )
 
-    def _private(self, grounds: Grounds, branch: bytes, started_on: bytes | None) -> Core:
+    def _private(self, grounds: Grounds, ref: bytes, started_on: bytes | None) -> Core:
         main = evolve(grounds.place(b"main"), root=os.path.join(os.fsencode(self._wish.run_dir), b"main"))
-        ref = HEADS + branch
         refs = main.refs
         start = refs.read(own.START)
         assert start is not None
@@ -208,7 +210,7 @@ class _Opener:
             worktrees.remove(main)
             tip = refs.read(ref)
             assert tip is not None
-            worktrees.add(main, branch, tip, new_branch=False)
+            worktrees.add(main, ref.removeprefix(HEADS), tip, new_branch=False)
         _finish_interrupted(main, self._tell)
         self._take_back_conflict(main, grounds)
         taken = refs.read(SNAPSHOT)

@@ -9,6 +9,7 @@ import mmap
 import os
 import struct
 import threading
+import time
 import zlib
 from bisect import bisect_left
 
@@ -22,6 +23,8 @@ MANY = 50
 """Lookups after which a pack's whole index is read,"""
 TABLE = 300_000
 """if it has no more objects than this."""
+SETTLED = 100_000_000
+"""Nanoseconds after which a folder's time tells of every change: a change within one tick of the clock does not show."""
 BASES_KEPT = 16 << 20
 """Bytes of delta bases kept at hand."""
 
@@ -165,8 +168,8 @@ class Packs:
         self._lock = threading.Lock()
         self.refresh()
 
-    def refresh(self) -> bool:
-        """Look for packs that appeared; tell whether there are any."""
+    def refresh(self, *, sure: bool = False) -> bool:
+        """Look for packs that appeared; tell whether there are any. ``sure``: also in a folder that shows no change."""
         found = False
         with self._lock:
             for folder in self._folders:
@@ -174,12 +177,13 @@ class Packs:
                     stamp = os.stat(folder).st_mtime_ns
                 except FileNotFoundError:
                     continue
-                if self._stamps.get(folder) == stamp:
+                if self._stamps.get(folder) == stamp and not sure:
                     continue
-                self._stamps[folder] = stamp
+                if time.time_ns() - stamp > SETTLED:
+                    self._stamps[folder] = stamp
                 for name in os.listdir(folder):
                     base = os.path.join(folder, name[:-4])
-                    if name.endswith(b".idx") and base not in self._packs:
+                    if name.endswith(b".idx") and not name.startswith(b"tmp_") and base not in self._packs:
                         with contextlib.suppress(FileNotFoundError):
                             self._packs = {**self._packs, base: Pack(base)}
                             found = True
@@ -197,14 +201,16 @@ class Packs:
                 return pack, offset
         return None
 
-    def holds(self, raw: bytes) -> bool:
-        """Tell whether a binary id is in a pack that is still on disk: a map alone may outlive its file."""
-        for pack in self._packs.values():
-            if pack.find(raw) is not None and os.path.exists(pack.base + b".pack"):
-                return True
-        if not self.refresh():
-            return False
-        return any(pack.find(raw) is not None for pack in self._packs.values() if os.path.exists(pack.base + b".pack"))
+    def holds(self, raw: bytes, base: bytes | None = None) -> bool:
+        """Tell whether a binary id is in a pack (``base``: that one) that is still on disk: a map alone may outlive its file."""
+        return self._on_disk(raw, base) or (self.refresh() and self._on_disk(raw, base))
+
+    def _on_disk(self, raw: bytes, base: bytes | None) -> bool:
+        return any(
+            pack.find(raw) is not None and os.path.exists(pack.base + b".pack")
+            for pack in self._packs.values()
+            if base is None or pack.base == base
+        )
 
     def get(self, raw: bytes, *, known: bool = False) -> tuple[int, bytes] | None:
         """Read an object: its kind (1 commit, 2 tree, 3 blob, 4 tag) and its bytes, or None.

@@ -28,7 +28,9 @@ class PackWriter:
         self._level = level
         self._entries: dict[bytes, tuple[int, int]] = {}
         self._offset = 12
-        self._temporary = b"%s/tmp_pack_%d_%d" % (self._folder, os.getpid(), time.monotonic_ns())
+        mark = b"%d_%d" % (os.getpid(), time.monotonic_ns())
+        self._temporary = b"%s/tmp_pack_%s" % (self._folder, mark)
+        self._temporary_index = b"%s/tmp_idx_%s" % (self._folder, mark)
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> Self:
@@ -44,7 +46,7 @@ class PackWriter:
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._file.close()
-        for leftover in (self._temporary, self._temporary + b".idx"):
+        for leftover in (self._temporary, self._temporary_index):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(leftover)
 
@@ -95,14 +97,14 @@ class PackWriter:
         base = os.path.join(self._folder, b"pack-" + name)
         if os.path.exists(base + b".idx"):
             return base
-        self._disk.step("pack", self._temporary + b".idx")
-        with open(self._temporary + b".idx", "xb") as index:
+        self._disk.step("pack", self._temporary_index)
+        with open(self._temporary_index, "xb") as index:
             index.write(_index_bytes(rows, seal.digest()))
             index.flush()
             os.fsync(index.fileno())
             os.fchmod(index.fileno(), 0o444)
         self._disk.rename(self._temporary, base + b".pack")
-        self._disk.rename(self._temporary + b".idx", base + b".idx")
+        self._disk.rename(self._temporary_index, base + b".idx")
         return base
 
 

@@ -183,14 +183,13 @@ class Refs:
             lock.prepare(b"".join(kept))
             lock.commit()
 
-    def stand_on(self, ref: bytes, message: str, *, log: bool = True) -> None:
+    def stand_on(self, ref: bytes, message: str) -> None:
         """Put HEAD on a ref."""
         before = self.head().commit if os.path.exists(os.path.join(self.gitdir, b"HEAD")) else None
         with self._lock(os.path.join(self.gitdir, b"HEAD")) as lock:
             lock.prepare(b"ref: " + ref + b"\n")
             lock.commit()
-        if log:
-            self.log(b"HEAD", before, self.read(ref), message)
+        self.log(b"HEAD", before, self.read(ref), message)
 
     def move_head(self, new: Sha, old: Sha | None, message: str) -> None:
         """Move the ref HEAD is on (or a detached HEAD itself) from ``old`` to ``new``, both logs written."""

@@ -5,6 +5,7 @@ and what the world refuses comes out as RepositoryBroken, saying what and where.
 from __future__ import annotations
 
 import zlib
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 import trio
@@ -15,10 +16,11 @@ from ggactors.repo.disk import Disk
 from ggactors.repo.faults import GitFault, explain
 from ggactors.repo.opening import Opened, Wish, open_core
 from ggactors.repo.operator import inspect_workspace
+from ggactors.repo.packing import pack_loose
 from ggactors.runtime.slots import SlotPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from ggactors.protocol.git import (
@@ -40,6 +42,9 @@ __all__ = ["GitRepository", "inspect_workspace", "open_repository"]
 
 T = TypeVar("T")
 
+QUIET = 2.0
+"""Seconds without a git step after which loose objects are packed."""
+
 THREADS = 4
 """Git steps at a time: they wait on the disk as much as on the processor."""
 
@@ -53,12 +58,30 @@ class Turns:
     def __init__(self) -> None:
         self._pool = SlotPool(THREADS)
         self._limiter = trio.CapacityLimiter(THREADS)
+        self._going = 0
+        self._stirred = trio.Event()
 
     async def do(self, what: str, work: Callable[[], T], *, begun: bool = True) -> T:
         """Do a step in a git thread and translate what the world refuses. Cancelled: a step that began is completed first."""
+        self._going += 1
+        self._stirred.set()
+        try:
+            return await self.do_aside(what, work, begun=begun)
+        finally:
+            self._going -= 1
+
+    async def do_aside(self, what: str, work: Callable[[], T], *, begun: bool = False) -> T:
+        """Do a step that nobody waits for: it disturbs no ``quiet``."""
         with self._pool.seat(what) as seat:
             await seat.take(begun=begun)
             return await _in_thread(what, work, self._limiter)
+
+    async def quiet(self, seconds: float) -> None:
+        """Return when a step was done since the last time and then none was asked for or going on for so long."""
+        await self._stirred.wait()
+        while self._stirred.is_set() or self._going:
+            self._stirred = trio.Event()
+            await trio.sleep(seconds)
 
 
 async def open_repository(
@@ -219,6 +242,28 @@ class GitRepository:
         """Move the operator's checkout forward to main's tip, all or nothing (W10)."""
         async with self._main:
             return await self._turns.do("landing", self._core.land)
+
+    @asynccontextmanager
+    async def packing(self) -> AsyncIterator[None]:
+        """Pack what lies loose in the run's store whenever git has nothing to do; until the block ends."""
+        failed: BaseException | None = None
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._pack_when_quiet)
+            try:
+                yield
+            except BaseException as error:  # raised again below: no group of errors is made of what the block raises
+                failed = error
+            nursery.cancel_scope.cancel()
+        if failed is not None:
+            raise failed
+
+    async def _pack_when_quiet(self) -> None:
+        store = self._core.grounds.store
+        while True:
+            await self._turns.quiet(QUIET)
+            with suppress(RepositoryBroken):  # a full disk: loose they lie as well, and the next step will say it
+                while await self._turns.do_aside("packing", lambda: pack_loose(store)):
+                    pass  # a pack at a time, so that other steps come in between
 
     async def close(self) -> None:
         """Leave no worktree of the run registered in the operator's repository and no lock behind."""

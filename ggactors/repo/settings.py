@@ -21,8 +21,6 @@ class Settings:
 
     name: bytes = FALLBACK_NAME
     mail: bytes = FALLBACK_MAIL
-    own_identity: bool = False
-    """Whether the operator has an identity of their own; if not, the fallback signs (H4)."""
     autocrlf: str = "false"
     """``true``, ``input`` or ``false``."""
     eol: str = "native"
@@ -76,7 +74,6 @@ def read_settings(common: bytes | None, gitdir: bytes | None = None) -> Settings
     return Settings(
         name=_clean(name) or FALLBACK_NAME,
         mail=_clean(mail) or FALLBACK_MAIL,
-        own_identity=bool(_clean(name) and _clean(mail)),
         autocrlf=_autocrlf(_get(stack, "core.autocrlf")),
         eol=(_get(stack, "core.eol") or b"native").decode("ascii", "replace").lower(),
         file_mode=_truth(_get(stack, "core.fileMode"), default=True),

@@ -6,7 +6,7 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from ggactors.repo.faults import MissingObject
-from ggactors.repo.objects import DIRECTORY, EMPTY_TREE, Entry, Objects, Sha
+from ggactors.repo.objects import DIRECTORY, Entry, Objects, Sha
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,13 +137,3 @@ def _apply(store: Objects, tree: Sha | None, changes: Changes) -> Sha | None:
     if tree is not None and entries == store.tree(tree):
         return tree
     return store.write_tree(entries)
-
-
-def build(store: Objects, files: Mapping[bytes, Entry]) -> Sha:
-    """Write the tree that holds exactly these files."""
-    return apply(store, None, dict(files)) if files else store.write_tree({})
-
-
-def same_tree(left: Sha | None, right: Sha | None) -> bool:
-    """Tell whether two trees are equal; no tree is the empty one."""
-    return (left or EMPTY_TREE) == (right or EMPTY_TREE)

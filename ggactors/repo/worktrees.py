@@ -109,7 +109,7 @@ def clear_stale_locks(common: bytes) -> None:
         if os.path.basename(folder) == b"pack":
             names[:] = []
         for file in files:
-            if file.endswith(b".lock") or file.startswith((b"tmp_obj_", b"tmp_pack_")):
+            if file.endswith(b".lock") or file.startswith((b"tmp_obj_", b"tmp_pack_", b"tmp_idx_")):
                 with contextlib.suppress(OSError):
                     os.unlink(os.path.join(folder, file))
 

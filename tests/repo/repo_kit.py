@@ -11,7 +11,7 @@ from ggactors.repo import renames
 from ggactors.repo.objects import BLOB, COMMIT, Objects, commit_bytes
 from ggactors.repo.textmerge import Labels
 from ggactors.repo.treemerge import merge_commits
-from ggactors.repo.trees import apply, build
+from ggactors.repo.trees import apply
 
 ENV = {
     "PATH": os.environ["PATH"],
@@ -236,7 +236,7 @@ def commit_tree(where: Path, tree, parents=(), *, age: int | None = None) -> str
     }
     stamp = b"Person <person@example.org> %d +0000" % (1_700_000_000 + (len(parents) if age is None else age))
     content = commit_bytes(
-        tree=build(store, files),
+        tree=apply(store, None, files),
         parents=[parent.encode() for parent in parents],
         author=stamp,
         committer=stamp,

@@ -195,6 +195,25 @@ async def test_opening_twice_goes_on_where_the_run_was(place):
     await again.close()
 
 
+async def test_a_run_opened_again_belongs_to_the_branch_it_began_on_wherever_the_operator_is_now_W10(place):
+    init(place[0])
+    repo = await start(place)
+    await finish(repo, "AUTH-1", {"one": "1"})
+    await repo.close()
+    git(place[0], "switch", "-qc", "other")
+    again = await start(place)
+    assert again.facts.branch == "main"
+    held = await again.land()
+    assert held.reason is not None
+    assert git(place[0], "status", "--porcelain") == b""
+    assert not (place[0] / "one").exists()
+    git(place[0], "switch", "-q", "main")
+    await finish(again, "AUTH-2", {"two": "2"})
+    assert (await again.land()).reason is None
+    assert (place[0] / "one").read_text() + (place[0] / "two").read_text() == "12"
+    await again.close()
+
+
 async def test_leaving_the_repository_leaves_no_thread_holding_it(place):
     init(place[0])
     repo = await start(place)
