@@ -298,7 +298,7 @@ class MessageParts:
             calls=calls,
             usage=usage,
             kept=self._kept(order),
-            note=cut_note(self.most) if was_cut else "",
+            note=cut_note(self.most if self._stop == "max_tokens" else None) if was_cut else "",
         )
         return Assembled(reply=reply, paused=self._stop == "pause_turn", cache_written=made)
 

@@ -204,15 +204,15 @@ def size_of(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def tokens_of(message: Message) -> int:
-    """Bound the tokens of a message: half its bytes. No tokenizer in use needs more than that for text, whatever its language."""
+def tokens_of(message: Message, adapter: str) -> int:
+    """Bound the tokens of a message as ``adapter`` sends it: a token is a byte at least, whatever the tokenizer."""
     size = size_of(message.text) + sum(size_of(call.tool) + len(json.dumps(call.args)) for call in message.calls)
     size += sum(size_of(result.output) for result in message.results)
-    if message.kept is not None:
+    if message.kept is not None and message.kept.adapter == adapter:
         size += _kept_size(message.kept)
     pictures = sum(len(result.images) for result in message.results)
     pieces = 1 + len(message.calls) + len(message.results)
-    return size // 2 + 16 * pieces + _IMAGE_TOKENS * pictures
+    return size + 16 * pieces + _IMAGE_TOKENS * pictures
 
 
 def _kept_size(kept: Kept) -> int:
@@ -221,13 +221,14 @@ def _kept_size(kept: Kept) -> int:
 
 def tokens_of_tools(tools: Sequence[ToolSpec]) -> int:
     """Bound the tokens of the offered tools, and of what a provider says around them."""
-    return 512 + sum((size_of(spec.description) + len(json.dumps(spec.schema))) // 2 + 32 for spec in tools)
+    return 512 + sum(size_of(spec.description) + len(json.dumps(spec.schema)) + 32 for spec in tools)
 
 
 @define
 class Gauge:
     """Bounds the input of one agent's next request from what its last one really was, so that the bound stays close."""
 
+    adapter: str
     _last: Message | None = None
     _count: int = 0
     _tokens: int = 0
@@ -244,5 +245,5 @@ class Gauge:
         messages = request.messages
         goes_on = 0 < self._count <= len(messages) and messages[self._count - 1] is self._last
         if goes_on and request.tools == self._tools:
-            return self._tokens + sum(tokens_of(message) for message in messages[self._count :])
-        return tokens_of_tools(request.tools) + sum(tokens_of(message) for message in messages)
+            return self._tokens + sum(tokens_of(message, self.adapter) for message in messages[self._count :])
+        return tokens_of_tools(request.tools) + sum(tokens_of(message, self.adapter) for message in messages)

@@ -46,6 +46,8 @@ _TOO_LONG = re.compile(
     r"(?i)prompt is too long|maximum context length|context (?:length|window|size|limit)|too many (?:input )?tokens"
     r"|input (?:is|length) (?:too long|exceeds?)|reduce the length of the (?:messages|input|prompt)"
 )
+# A single request above what an account may send in a minute: no wait cures that either.
+_TOO_MUCH = re.compile(r"(?i)\brequest too large\b")
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|hf|nvapi|key)[-_][A-Za-z0-9*_.-]{6,}|\bAIza[\w-]{8,}|(?i:bearer\s+\S+)")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -55,7 +57,7 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 def status_fault(label: str, status: int, headers: Mapping[str, str], body: object, key: str | None) -> ModelFault:
     """Make the fault of an answer that is an error by its status. ``headers`` are looked up in lower case."""
     said, code = _said(body, key)
-    overflow = status == 413 or code in _TOO_LONG_CODES or (status in (400, 422) and _TOO_LONG.search(said) is not None)
+    overflow = status == 413 or code in _TOO_LONG_CODES or _is_too_long(status, said)
     auth = status in (401, 403)
     retryable = status in _PASSING or status >= 500
     if code in _NO_MONEY or overflow:
@@ -73,6 +75,12 @@ def status_fault(label: str, status: int, headers: Mapping[str, str], body: obje
         retry_after=retry_after(headers) if retryable else None,
         overflow=overflow,
     )
+
+
+def _is_too_long(status: int, said: str) -> bool:
+    if status in (400, 422):
+        return _TOO_LONG.search(said) is not None
+    return status == 429 and _TOO_MUCH.search(said) is not None
 
 
 def told_fault(label: str, error: object, key: str | None) -> ModelFault:

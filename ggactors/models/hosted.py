@@ -105,7 +105,7 @@ class HostedModel:
         """Serve from ``source``."""
         self.label = source.label
         self._source = source
-        self._gauge = Gauge()
+        self._gauge = Gauge(source.label)
         self._price = price_of(source.spec)
 
     async def reply(self, request: ModelRequest) -> ModelReply:

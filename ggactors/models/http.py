@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator
     from types import TracebackType
 
-MOST_BYTES = 32 * 1024 * 1024
-"""Bytes one answer may have, whatever it holds."""
+MOST_BYTES = 64 * 1024 * 1024
+"""Bytes one stream may have. A token takes about 300 of them in the chattiest shape, and the longest replies have 128,000."""
+
+MOST_REFUSAL = 1024 * 1024
+"""Bytes an answer may have that is no stream: it is read whole before it is looked at."""
 
 MOST_EVENT = 8 * 1024 * 1024
 """Bytes one event of a stream may have."""
@@ -94,14 +97,24 @@ class Pools:
 
 async def _bind(response: httpx2.Response) -> None:
     """Bound the body of every answer, of errors too, which the providers' clients read whole."""
-    response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream))
+    streams = response.status_code < 300 and _kind(response) in STREAMS
+    most = MOST_BYTES if streams else MOST_REFUSAL
+    response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), most)
+
+
+STREAMS = ("", "text/event-stream")
+
+
+def _kind(response: httpx2.Response) -> str:
+    return response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 class _Bounded(httpx2.AsyncByteStream):
     """A body that raises Broken when it grows beyond what any answer may have."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
         self._stream = stream
+        self._most = most
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         seen = 0
@@ -109,8 +122,8 @@ class _Bounded(httpx2.AsyncByteStream):
         try:
             async for chunk in chunks:
                 seen += len(chunk)
-                if seen > MOST_BYTES:
-                    raise Broken(f"sent more than {MOST_BYTES // 1024**2} MiB")
+                if seen > self._most:
+                    raise Broken(f"sent more than {self._most // 1024**2} MiB")
                 yield chunk
         finally:
             with trio.CancelScope(shield=True):
@@ -228,8 +241,8 @@ class Events:
 
 async def check_stream(response: httpx2.Response) -> None:
     """Make sure that an answer is a stream of events. Raises Unusable, and Told for an error behind a status of 200."""
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in ("", "text/event-stream"):
+    kind = _kind(response)
+    if kind in STREAMS:
         return
     if kind == "application/json":
         try:

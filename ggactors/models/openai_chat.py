@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from attrs import define, field, frozen
 
@@ -35,10 +35,13 @@ if TYPE_CHECKING:
 
     from ggactors.models.http import Sent
     from ggactors.protocol.crew import ModelSpec
-    from ggactors.protocol.model import Message, ModelRequest, ToolResult
+    from ggactors.protocol.model import Message, ModelRequest, ToolCall, ToolResult
 
 _REASONING = "reasoning_content"
-"""Where compatible servers put what a model thought; those that do so want it back beside the calls it led to."""
+_DETAILS = "reasoning_details"
+_EXTRA = "extra_content"
+"""Where compatible servers put what a model thought: DeepSeek and vLLM, OpenRouter, and Gemini, beside each call. Those that do so
+want it back with the calls it led to, and some refuse the calls without it."""
 
 
 @frozen(kw_only=True)
@@ -108,17 +111,22 @@ class Chat:
         if not message.calls:
             return [{"role": "assistant", "content": text}] if text.strip() else []
         one: dict[str, Any] = {"role": "assistant", "content": text if text.strip() else None}
-        if message.kept is not None and message.kept.adapter == self.label:
-            one |= message.kept.items[0]
+        kept = message.kept
+        thought, *extras = kept.items if self._is_own(kept) else ({},)
+        one |= thought
         one["tool_calls"] = [
             {
                 "id": call.id,
                 "type": "function",
                 "function": {"name": sendable(call.tool), "arguments": written(call.args)},
+                **(extras[number] if number < len(extras) else {}),
             }
-            for call in message.calls
+            for number, call in enumerate(message.calls)
         ]
         return [one]
+
+    def _is_own(self, kept: Kept | None) -> TypeGuard[Kept]:
+        return kept is not None and kept.adapter == self.label
 
     def _pictures(self, results: tuple[ToolResult, ...]) -> list[dict[str, Any]]:
         """Show the pictures of results in a message of their own: this API takes none beside a result."""
@@ -166,6 +174,7 @@ class _Call:
     id: str = ""
     name: str = ""
     arguments: list[str] = field(factory=list)
+    extra: dict[str, Any] = field(factory=dict)
 
 
 @define(kw_only=True)
@@ -176,6 +185,7 @@ class ChatParts:
     most: int | None
     _text: list[str] = field(factory=list)
     _thought: list[str] = field(factory=list)
+    _details: list[dict[str, Any]] = field(factory=list)
     _calls: list[_Call] = field(factory=list)
     _numbers: dict[int, _Call] = field(factory=dict)
     _usage: dict[str, Any] = field(factory=dict)
@@ -203,17 +213,42 @@ class ChatParts:
         return False
 
     def _grow(self, delta: dict[str, Any]) -> None:
-        self._text.append(text_of(delta, "content") or text_of(delta, "refusal"))
+        self._text.append(_said(delta) or text_of(delta, "refusal"))
         self._thought.append(text_of(delta, _REASONING))
+        for detail in parts_of(delta, _DETAILS):
+            self._think(detail)
         for part in parts_of(delta, "tool_calls"):
             function = part_of(part, "function")
             call = self._call(part)
             name, arguments = text_of(function, "name"), function.get("arguments")
+            call.extra = {_EXTRA: part_of(part, _EXTRA)} if part.get(_EXTRA) else call.extra
             if name != call.name:
                 call.name += name
             call.arguments.append(
                 arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
             )
+
+    def _think(self, detail: dict[str, Any]) -> None:
+        """Take a piece of reasoning; pieces of one type and number that follow each other are one."""
+        last = self._details[-1] if self._details else {}
+        if last and (last.get("type"), last.get("index")) == (detail.get("type"), detail.get("index")):
+            told = {name: value for name, value in detail.items() if value is not None}
+            for name in ("text", "summary"):
+                if name in told:
+                    told[name] = text_of(last, name) + text_of(told, name)
+            last.update(told)
+        else:
+            self._details.append(dict(detail))
+
+    def _kept(self, calls: tuple[ToolCall, ...]) -> Kept | None:
+        """Keep what was thought before calls, in the first item, and what came beside each call, in the others."""
+        thought: dict[str, Any] = {_DETAILS: cleaned(self._details)} if self._details else {}
+        if any(self._thought):
+            thought[_REASONING] = clean("".join(self._thought))
+        extras = [cleaned(call.extra) for call in self._calls]
+        if not calls or not (thought or any(extras)):
+            return None
+        return Kept(adapter=self.adapter, items=(thought, *(extras if any(extras) else ())))
 
     def _call(self, part: dict[str, Any]) -> _Call:
         """Find the call a piece belongs to: by its number, unless a new id says that another one begins under it."""
@@ -253,15 +288,21 @@ class ChatParts:
             for call in self._calls
         ]
         calls = calls_of(heard, request, cut_words(self.most))
-        thought = clean("".join(self._thought))
         reply = ModelReply(
             text=clean("".join(self._text)),
             calls=calls,
             usage=usage,
-            kept=Kept(adapter=self.adapter, items=({_REASONING: thought},)) if thought and calls else None,
+            kept=self._kept(calls),
             note=cut_note(self.most) if was_cut else "",
         )
         return Assembled(reply=reply, cache_written=made)
+
+
+def _said(delta: dict[str, Any]) -> str:
+    """Give the text of a delta; some servers send it in parts, with what was thought among them."""
+    if isinstance(delta.get("content"), list):
+        return "".join(text_of(part, "text") for part in parts_of(delta, "content") if part.get("type") == "text")
+    return text_of(delta, "content")
 
 
 def usage_of(told: dict[str, Any]) -> tuple[Usage, int]:

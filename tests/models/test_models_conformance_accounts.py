@@ -69,8 +69,8 @@ async def test_a_bound_is_never_below_what_the_call_spends_C3(adapter):
             model = source.model_for("root", "lead")
             bound = model.bound(request)
             reply = await model.reply(request)
-            # A token for every 3 bytes of what went over the wire is more than any tokenizer makes of it.
-            spent = len(provider.asked[-1].body) // 3
+            # A token for every 2 bytes of what went over the wire is more than any tokenizer makes of it.
+            spent = len(provider.asked[-1].body) // 2
             await source.aclose()
         assert bound.input >= spent
         assert bound.output == 100
@@ -84,7 +84,7 @@ async def test_a_bound_stays_close_to_what_the_last_request_was(adapter):
     async with open_provider(lambda asked: whole(asked, Said(text="ok", into=9000))) as provider:
         source = source_of(adapter, provider.url)
         model = source.model_for("root", "lead")
-        assert model.bound(long).input > 15_000
+        assert model.bound(long).input > 40_000
         reply = await model.reply(long)
         after = goes_on(long, reply, Message(role="user", text="go on"))
         assert 9000 < model.bound(after).input < 9200
@@ -112,4 +112,4 @@ def test_kept_items_of_a_foreign_model_are_passed_over_in_a_bound():
     request = evolve(
         REQUEST, messages=(*REQUEST.messages, Message(role="assistant", text="a", kept=kept)), tools=(READ, FINISH)
     )
-    assert model.bound(request).input < 4000
+    assert model.bound(request).input < 1500

@@ -99,9 +99,9 @@ CASES = {
     "a piece of nothing": Case(orphan_delta, True, says="malformed"),
     "no text at all": Case(begun(b"data: \xff\xfe{\n\n"), True, says="no JSON"),
     # what is too much
-    "a giant event": Case(raw(*([b"data: " + b"x" * 65_530] + [b"x" * 65_536] * 160)), True, says="MiB"),
-    "a giant reply": Case(raw(*([b": nothing\n" + b":" * 65_525 + b"\n"] * 520)), True, says="MiB"),
-    "a giant refusal": Case(lambda asked: Answer(status=400, pieces=(b"x" * MIB,) * 33), True, says="MiB"),
+    "a giant event": Case(raw(b"data: " + b"x" * 65_530, *[b"x" * 65_536] * 20), True, says="MiB"),
+    "a giant reply": Case(raw(*[b": nothing\n" + b":" * 65_525 + b"\n"] * 70), True, says="MiB"),
+    "a giant refusal": Case(lambda asked: Answer(status=400, pieces=(b"x" * MIB,) * 2), True, says="MiB"),
     # what is no provider
     "a page of HTML": Case(
         lambda asked: Answer(headers={"content-type": "text/html"}, pieces=(b"<html>",)), False, says="text/html"
@@ -159,6 +159,9 @@ CASES = {
     "too long by code": Case(words("too long", code="context_length_exceeded"), False, 400, overflow=True),
     "too long for Anthropic": Case(words("prompt is too long: 210000 tokens > 200000"), False, 400, overflow=True),
     "too long for vLLM": Case(words("This model's maximum context length is 4096 tokens."), False, 400, overflow=True),
+    "too long for a minute": Case(
+        words("Request too large for gpt-x on tokens per min", 429), False, 429, overflow=True
+    ),
     "too long for llama.cpp": Case(
         lambda asked: refused(400, {"error": {"message": "no room", "type": "exceed_context_size_error"}}),
         False,
@@ -169,8 +172,10 @@ CASES = {
 
 
 @pytest.fixture
-def patience():
+def patience(monkeypatch):
     http = pytest.importorskip("ggactors.models.http", reason="no extra with an HTTP client is installed")
+    monkeypatch.setattr(http, "MOST_BYTES", 4 * MIB)
+    monkeypatch.setattr(http, "MOST_EVENT", MIB)
     return http.Patience(connect=5.0, silence=0.4, event=0.6)
 
 

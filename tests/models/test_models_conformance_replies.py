@@ -155,3 +155,33 @@ async def test_a_server_that_tells_no_usage_is_charged_by_its_bytes(adapter):
     assert reply.usage.input > 10
     assert 100 <= reply.usage.output <= 200
     assert reply.usage.cost > 0
+
+
+@adapters("compatible")
+async def test_what_a_server_sends_beside_its_calls_goes_back_with_them(adapter):
+    """OpenRouter parts what was thought into details, Gemini signs each call, Mistral sends text in parts."""
+    deltas = [
+        {"content": [{"type": "thinking", "thinking": []}, {"type": "text", "text": "look"}]},
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "first, ", "signature": None}]},
+        {"reasoning_details": [{"type": "reasoning.text", "index": 0, "text": "then", "signature": "signed"}]},
+        {"tool_calls": [{"index": 0, "id": "a", "function": {"name": "finish", "arguments": "{}"}}]},
+        {
+            "tool_calls": [
+                {
+                    "index": 1,
+                    "id": "b",
+                    "function": {"name": "finish", "arguments": "{}"},
+                    "extra_content": {"google": {"thought_signature": "sealed"}},
+                }
+            ]
+        },
+    ]
+    pieces = [f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n".encode() for delta in deltas]
+    reply, _ = await ask(adapter, lambda asked: Answer(pieces=(*pieces, b"data: [DONE]\n\n")))
+    assert reply.text == "look"
+    _, asked = await ask(adapter, Said(text="ok"), goes_on(REQUEST, reply))
+    said = next(message for message in asked.record["messages"] if message["role"] == "assistant")
+    details = [{"type": "reasoning.text", "index": 0, "text": "first, then", "signature": "signed"}]
+    assert said["reasoning_details"] == details
+    assert "extra_content" not in said["tool_calls"][0]
+    assert said["tool_calls"][1]["extra_content"] == {"google": {"thought_signature": "sealed"}}
