@@ -108,7 +108,7 @@ class SpendGate:
             (f"agents.{profile}.limits", profile, own),
         )
         return (
-            *((self.run,) if self.run.opened.armed else ()),
+            *((self.run,) if self.run.armed else ()),
             *(
                 Budget(where=where, name=name, max_cost=limits.max_cost, max_tokens=limits.max_tokens)
                 for where, name, limits in written

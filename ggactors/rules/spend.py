@@ -86,6 +86,11 @@ class Budget:
         return f"{self.where}:{self.name or ''}"
 
     @property
+    def armed(self) -> bool:
+        """Tell whether any of its ceilings is on."""
+        return self.max_cost is not None or self.max_tokens is not None
+
+    @property
     def opened(self) -> Ledger:
         """Make its ledger, with nothing spent."""
         return Ledger(max_cost=self.max_cost, max_tokens=self.max_tokens)
