@@ -94,10 +94,19 @@ instructions = "Do what the issue says and no more. Run the tests before you fin
 [[agents.capabilities]]
 id = "files"
 
+# A conversation that nears the model's window is summed up, and its agent goes on.
+[[agents.capabilities]]
+id = "compaction"
+
 [[agents.capabilities]]
 id = "shell"
 # Variables its commands see besides PATH, HOME, LANG, TERM and the like: names only.
 params = { env = [] }
+
+# Notes that agents of this profile keep on the workspace from one run to the next.
+#[[agents.capabilities]]
+#id = "memories"
+#params = { maxMemories = 64, maxTextBytes = 8192 }
 
 # A gate: an agent's ending stands, and its issue goes on, only once this passes.
 #[[agents.hooks]]
