@@ -1,7 +1,7 @@
 """What may become of a profile's memories (capability ``memories``). Law: pure; a refused change changes nothing, nothing is cut.
 
-Three things are bounded: how many there are, how large each is, and how much their names and descriptions, which stand in every
-prompt, come to together.
+Bounded are how many there are, how large each is and all are together, and how much their names and descriptions, which stand in
+every prompt, come to.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from ggactors.protocol.memories import MemoriesGrant
 
-MOST_MEMORIES = 1000
+MOST_MEMORIES = 256
 """The most memories a crew may allow one profile."""
-LARGEST_TEXT = 1 << 18
+LARGEST_TEXT = 1 << 16
 """The most bytes a crew may allow the text of one memory."""
 MOST_NAME = 64
 MOST_DESCRIPTION = 256
@@ -30,6 +30,8 @@ MOST_CODE = 32_768
 """Characters of a memory's code."""
 MOST_INDEX = 16_384
 """Bytes that the names and descriptions of all memories have together."""
+MOST_TOGETHER = 8 << 20
+"""Bytes of all texts and all code."""
 MOST_FOUND = 25
 """Memories a search gives."""
 
@@ -123,7 +125,7 @@ def _changed(
     description = old.description if change.description is None else " ".join(change.description.split())
     text = old.text if change.text is None else change.text
     code = change.code or ""
-    size = len(text.encode("utf-8", "surrogatepass"))
+    size = _bytes(text)
     # The description is looked at first: it is the part that every prompt pays for.
     for what, has, most, unit in (
         ("description", len(description), MOST_DESCRIPTION, "characters"),
@@ -135,11 +137,19 @@ def _changed(
             return Refused(code=Code.LIMIT_EXCEEDED, message=said)
     new = evolve(old, description=description, text=text, on_use=_code(old.on_use, change.code, language))
     made = tuple(new if one is old else one for one in memories)
-    listed = len(index(made).encode("utf-8", "surrogatepass"))
+    listed = _bytes(index(made))
     if listed > MOST_INDEX:
         said = f"names and descriptions of all memories would have {listed} bytes and may have {MOST_INDEX}; shorten or delete some"
         return Refused(code=Code.LIMIT_EXCEEDED, message=said)
+    together = sum(_bytes(one.text) + sum(map(_bytes, one.on_use.values())) for one in made)
+    if together > MOST_TOGETHER:
+        said = f"all memories would have {together} bytes and may have {MOST_TOGETHER}; shorten or delete some"
+        return Refused(code=Code.LIMIT_EXCEEDED, message=said)
     return made
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _code(old: Mapping[str, str], code: str | None, language: str | None) -> dict[str, str]:

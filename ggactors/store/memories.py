@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import trio
-from attrs import frozen
+from attrs import define, field
 
 from ggactors.protocol.memories import Memory
 from ggactors.protocol.values import Code, Refused
@@ -28,19 +28,21 @@ if TYPE_CHECKING:
     Decide = Callable[[Memories], Memories | Refused]
 
 VERSION = 1
-MOST_FILE = 256 << 20
+MOST_FILE = 64 << 20
 """Bytes of a file that are read; one that is larger was not written here."""
 _TRIES = 200
 _PAUSE_SECS = 0.02
 
 
-@frozen(kw_only=True)
+@define(kw_only=True)
 class MemoryShelf:
     """The memories of one profile on one workspace; obeys ``ports.Shelf``."""
 
     home: Path
     workspace: Path
     profile: str
+    _read_last: tuple[tuple[int, int, int], Memories] | None = field(default=None, init=False, repr=False, eq=False)
+    """What was read last, and the mark of the file it was read from: a program may read memories thousands of times."""
 
     @property
     def path(self) -> Path:
@@ -56,15 +58,22 @@ class MemoryShelf:
         """Read every memory. An unreadable file is refused as ``io-error``."""
         try:
             with self.path.open("rb") as file:
+                found = os.fstat(file.fileno())
+                mark = (found.st_ino, found.st_mtime_ns, found.st_size)
+                last = self._read_last
+                if last is not None and last[0] == mark:
+                    return last[1]
                 written = file.read(MOST_FILE + 1)
         except FileNotFoundError:
             return ()
         except OSError as error:
             return self._failed(f"cannot be read: {error.strerror}")
         try:
-            return _read(written)
+            memories = _read(written)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             return self._failed("is not what was written there; mend it, or move it away")
+        self._read_last = mark, memories
+        return memories
 
     async def read(self) -> Memories | Refused:
         """Read every memory. Cancelled: nothing has happened."""
@@ -109,7 +118,7 @@ class MemoryShelf:
         descriptor, made = tempfile.mkstemp(dir=self._folder, prefix=f".{self.profile}-")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(document, file, indent=1)
+                json.dump(document, file, indent=1, ensure_ascii=False)
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())

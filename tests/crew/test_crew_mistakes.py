@@ -134,7 +134,7 @@ MISTAKES = [
     (
         'agents.critic.capabilities[0]={"id":"memories","enabled":false,"params":{"maxTextBytes":1e9}}',
         "agents[2].capabilities[0].params.maxTextBytes",
-        "at most 262144",
+        "at most 65536",
     ),
     (
         'agents.critic.capabilities[0]={"id":"memories","params":{"limit":5}}',

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from ggactors.protocol.memories import MemoriesGrant, Memory
 from ggactors.protocol.values import Code, Refused
 from ggactors.rules.memories import (
+    LARGEST_TEXT,
     MOST_CODE,
     MOST_DESCRIPTION,
     MOST_INDEX,
@@ -96,6 +97,15 @@ def test_what_every_prompt_lists_is_bounded_as_a_whole():
     assert isinstance(made, Refused)
     assert made.code == Code.LIMIT_EXCEEDED
     assert MOST_INDEX - 300 < len(index(memories)) <= MOST_INDEX
+
+
+def test_all_memories_are_bounded_together():
+    grant = MemoriesGrant(most=256, most_bytes=LARGEST_TEXT)
+    large = tuple(Memory(name=f"m{number}", description="d", text="x" * LARGEST_TEXT) for number in range(127))
+    made = create(large, "last", Edit(description="d", text="x" * LARGEST_TEXT), grant=grant, language=None)
+    assert not isinstance(made, Refused)
+    assert code_of(edit(made, "last", Edit(code="1"), grant=grant, language="python")) == Code.LIMIT_EXCEEDED
+    assert code_of(edit(made, "last", Edit(text="x"), grant=grant, language="python")) is None
 
 
 def test_a_lowered_maximum_deletes_nothing_and_lets_nothing_more_in():
