@@ -231,7 +231,7 @@ async def open_provider(answer: Callable[[Asked], Answer | Awaitable[Answer]]) -
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
         provider.url = f"http://127.0.0.1:{listener.socket.getsockname()[1]}"
-        nursery.start_soon(trio.serve_listeners, provider.serve, [listener])
+        await nursery.start(trio.serve_listeners, provider.serve, [listener])
         try:
             yield provider
         except Exception as error:  # noqa: BLE001 - raised below, as it is: inside it would come in a group
