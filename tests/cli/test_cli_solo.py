@@ -47,7 +47,9 @@ def test_one_agent_works_in_the_directory_itself_and_makes_no_repository_of_it_B
 
 
 def test_several_tasks_queue_and_are_worked_off_in_one_session_G4(place):
-    place.script(finish("First done."), {"text": "Second, in prose."}, turn(shell("touch third")), finish("Third done."))
+    place.script(
+        finish("First done."), {"text": "Second, in prose."}, turn(shell("touch third")), finish("Third done.")
+    )
     ran = place.solo("--task", "one", "--task", "two", "--task", "three", "--events", "-")
     assert ran.returncode == 0, ran.stderr
     events = lines_of(ran.stdout)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from contextlib import asynccontextmanager
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import trio
 
 import ggactors
 from ggactors.testing.crews import finish, shell, turn, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def crew_of(folder: Path, replies, *, limits=None, **profile):
@@ -101,7 +104,8 @@ def texts_of(run, replies_of="root"):
 MIRROR = """
 import json, pathlib
 def reply(request):
-    told = [[m.get("role"), m.get("text") or "", len(m.get("results") or ()), len(m.get("calls") or ())] for m in request["messages"]]
+    sizes = lambda m: [len(m.get("results") or ()), len(m.get("calls") or ())]
+    told = [[m.get("role"), m.get("text") or "", *sizes(m)] for m in request["messages"]]
     pathlib.Path(__file__).with_name("told.json").write_text(json.dumps(told))
     return json.loads(pathlib.Path(__file__).with_name("replies.json").read_text())[request["turn"] - 1]
 """
@@ -411,3 +415,46 @@ async def test_a_question_of_the_embedding_program_is_answered_by_a_text_or_by_i
         await left(run)
     assert (answers["told"].choice, answers["told"].note, answers["told"].expired) == ("9090", "it is free", False)
     assert (answers["late"].choice, answers["late"].expired) == ("8080", True)
+
+
+CHECKED = """
+def reply(request):
+    due = []
+    for message in request["messages"]:
+        if message["role"] == "tool":
+            assert [one["id"] for one in message["results"]] == due, "results in the order of the calls"
+            due = []
+        assert not due, "every call is answered before anything else is said"
+        due = [call["id"] for call in message.get("calls") or ()]
+    assert not due
+    if "finish" in request["messages"][-1]["text"]:
+        return {"calls": [{"tool": "finish", "args": {"summary": "finished"}}]}
+    made = {"tool": "write_file", "args": {"path": "a", "contents": "a"}}
+    return {"calls": [made, {"tool": "shell", "args": {"command": "true"}}, made]}
+"""
+
+
+@pytest.mark.parametrize("moment", range(2, 22, 2))
+async def test_whenever_it_is_interrupted_the_conversation_stays_whole_and_the_session_goes_on_H45(place, moment):
+    (place / "crew").mkdir()
+    (place / "crew" / "model.py").write_text(CHECKED)
+    async with session(place, [], profile={"model": "python/model.py:reply"}) as run:
+        assert await run.persons_turn()
+        before = len(run.seen)
+
+        def interrupt(event):
+            if event.seq == before + moment:
+                run.interrupt()
+
+        run.add_sink(interrupt)
+        run.send("root", "work")
+        assert await run.persons_turn()
+        run.send("root", "finish")
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.status, outcome.summary) == ("completed", "finished")
+    calls = [one.call_id for one in kinds(run, "tool_call")]
+    assert sorted(calls) == sorted(one.call_id for one in kinds(run, "tool_result"))
+    states = [one.state for one in kinds(run, "agent_state", agent="root")]
+    assert states[-1] == "ended"
+    assert not [pair for pair in zip(states, states[1:], strict=False) if pair == ("running", "running")]
