@@ -11,6 +11,7 @@ COMMANDS = {
     "solo": ("solo", "one agent, no board"),
     "runs": ("runs", "list runs"),
     "show": ("show", "look into one run"),
+    "report": ("report", "write a run as one HTML page"),
     "land": ("land", "move your checkout forward to a run's work"),
     "recover": ("recover", "bring back work of failed attempts"),
     "clean": ("clean", "remove old runs"),
@@ -19,5 +20,4 @@ COMMANDS = {
 LATER = {
     "repl": "the console in the current directory",
     "resume": "go on with an interrupted run",
-    "report": "write a run as one HTML page",
 }

@@ -37,18 +37,11 @@ def _run_id(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help="a run's id, a part of it, or last")
 
 
-def _report(parser: Parser) -> None:
-    _run_id(parser)
-    parser.add_argument("-o", metavar="F.html", help="where to write it")
-
-
 SHAPES: dict[str, Callable[[Parser], None]] = {
     "repl": _repl,
     "resume": _resume,
-    "report": _report,
 }
 EXAMPLES = {
     "repl": "ggactors repl",
     "resume": "ggactors resume last",
-    "report": "ggactors report last -o run.html",
 }

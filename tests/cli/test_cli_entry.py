@@ -62,7 +62,6 @@ def test_every_command_has_help_with_an_example(sh, command):
         (["resume"], "RUN"),
         (["resume", "last", "--nope"], "--nope"),
         (["cancel", "a", "b"], "b"),
-        (["report", "last", "-o", "x.html"], None),
         (["solo", "--task", "a", "--task", "b", "--yes", "--json"], None),
         (["repl"], None),
     ],
