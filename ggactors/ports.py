@@ -86,7 +86,7 @@ class Model(Protocol):
         """Answer one turn. Raises ModelFault. Cancelled: nothing of the answer is kept.
 
         A model that learns what a call spends before it is over may also define ``take_spent() -> Usage | None``: what the last
-        call, cut off, had spent, given once.
+        call spent although it failed or was cut off, given once.
         """
 
     def bound(self, request: ModelRequest) -> Usage | None:

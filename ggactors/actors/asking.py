@@ -217,7 +217,7 @@ class Asking:
         try:
             reply = await way.model.reply(request)
         except ModelFault as fault:
-            self._settle(way, hold, fault.usage)
+            self._settle(way, hold, fault.usage or _spent_by(way.model))
             if fault.retryable:
                 way.lane.faulted(place, fault)
             elif fault.status is not None:
@@ -226,8 +226,7 @@ class Asking:
                 way.lane.withdraw(place)
             return fault
         except BaseException:
-            take_spent = getattr(way.model, "take_spent", None)
-            self._settle(way, hold, None if take_spent is None else take_spent())
+            self._settle(way, hold, _spent_by(way.model))
             way.lane.withdraw(place)
             raise
         self._settle(way, hold, reply.usage)
@@ -277,3 +276,9 @@ class Asking:
         """Give the seconds the run may still take, infinity for no end of them."""
         most = self.desk.limits.max_runtime_secs
         return math.inf if most is None else max(most - (self.desk.now() - self.desk.started), 0.0)
+
+
+def _spent_by(model: Model) -> Usage | None:
+    """Ask a model what its last call spent although nothing came of it, where it knows."""
+    take_spent: Callable[[], Usage | None] | None = getattr(model, "take_spent", None)
+    return None if take_spent is None else take_spent()

@@ -264,10 +264,8 @@ class MessageParts:
                 self._usage[name] = count_of(usage, name)
         self._thought = count_of(part_of(usage, "output_tokens_details"), "thinking_tokens") or self._thought
 
-    def close(self, request: ModelRequest) -> Assembled:
-        """Give the reply. Raises Broken when the stream ended before it."""
-        if not self._over:
-            raise Broken("ended the stream before the reply was whole")
+    def spent(self) -> tuple[Usage, int]:
+        """Give what the message spent as far as it was told: what went in is told at its beginning."""
         read, made = self._usage.get("cache_read_input_tokens", 0), self._usage.get("cache_creation_input_tokens", 0)
         usage = Usage(
             input=self._usage.get("input_tokens", 0) + read + made,
@@ -275,6 +273,13 @@ class MessageParts:
             output=self._usage.get("output_tokens", 0),
             reasoning=min(self._thought, self._usage.get("output_tokens", 0)),
         )
+        return usage, made
+
+    def close(self, request: ModelRequest) -> Assembled:
+        """Give the reply. Raises Broken when the stream ended before it."""
+        if not self._over:
+            raise Broken("ended the stream before the reply was whole")
+        usage, made = self.spent()
         if self._stop == "refusal":
             return Assembled(reply=ModelReply(usage=usage, note=REFUSED_NOTE), cache_written=made)
         was_cut = self._stop in ("max_tokens", "model_context_window_exceeded")

@@ -20,6 +20,7 @@ from ggactors.models.schema import parse_reply, plain_messages, reply_schema
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import Kept, Message, ModelReply, ModelTraits, Usage
 from ggactors.rules.prices import cost_of, longest_reply, most_of, price_of, window_of
+from ggactors.rules.spend import total
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -53,6 +54,9 @@ class Assembler(Protocol):
 
     def close(self, request: ModelRequest) -> Assembled:
         """Give the reply. Raises Broken when the stream ended too early."""
+
+    def spent(self) -> tuple[Usage, int]:
+        """Give what was spent so far, as far as the provider told, and the tokens of it that were written to a cache."""
 
 
 class Shape(Protocol):
@@ -107,24 +111,42 @@ class HostedModel:
         self._source = source
         self._gauge = Gauge(source.label)
         self._price = price_of(source.spec)
+        self._parts: list[Usage] = []
+        """What the parts of the present call spent that came to their end."""
+        self._assembler: Assembler | None = None
+        """What puts the present part together."""
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Ask once and put the streamed answer together. Raises ModelFault.
 
         Cancelled: the connection is closed at once and nothing of the answer is kept.
         """
+        self.take_spent()
         replies: list[ModelReply] = []
         asked = request
         for _ in range(PAUSES):
             assembled = await self._ask(asked)
             reply = self._read(self._priced(assembled), request)
             replies.append(reply)
+            self._assembler = None
+            self._parts.append(reply.usage)
             if not assembled.paused:
                 break
             again = Message(role="assistant", text=reply.text, calls=reply.calls, kept=reply.kept)
             asked = evolve(asked, messages=(*asked.messages, again))
+        self._parts.clear()
         self._gauge.measured(request, replies[0].usage.input)
         return replies[0] if len(replies) == 1 else _joined(replies)
+
+    def take_spent(self) -> Usage | None:
+        """Give, once, what the last call spent although nothing came of it, as far as its provider told (C3)."""
+        spent, self._parts = self._parts, []
+        if self._assembler is not None:
+            usage, made = self._assembler.spent()
+            spent.append(evolve(usage, cost=cost_of(self._price, usage, cache_written=made)))
+            self._assembler = None
+        whole = total(spent)
+        return whole if whole.tokens else None
 
     def bound(self, request: ModelRequest) -> Usage | None:
         """Bound the request's tokens by its bytes, or by what the last one was, and the reply's by how long it may be (C3)."""
@@ -170,7 +192,7 @@ class HostedModel:
     async def _assemble(self, response: httpx2.Response, request: ModelRequest) -> Assembled:
         """Put the reply together from its stream. Raises Broken, Told, Unusable, and what the HTTP client raises."""
         await check_stream(response)
-        assembler = self._source.shape.assembler()
+        assembler = self._assembler = self._source.shape.assembler()
         async with Events(response, self._source.patience) as events:
             while (sent := await events.next()) is not None:
                 if assembler.take(sent):

@@ -266,13 +266,17 @@ class ChatParts:
             self._numbers[number] = call
         return call
 
+    def spent(self) -> tuple[Usage, int]:
+        """Give what the completion spent as far as it was told; most servers tell it at the end alone."""
+        return usage_of(self._usage)
+
     def close(self, request: ModelRequest) -> Assembled:
         """Give the reply. Raises Broken when the stream ended before it, or held none."""
         if not self._over and not self._stop:
             raise Broken("ended the stream before the reply was whole")
         if not self._chosen:
             raise Broken("sent a reply without a choice")
-        usage, made = usage_of(self._usage)
+        usage, made = self.spent()
         if self._stop == "content_filter":
             return Assembled(reply=ModelReply(usage=usage, note=REFUSED_NOTE), cache_written=made)
         if self._stop == "error":

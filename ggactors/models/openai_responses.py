@@ -149,10 +149,8 @@ class ResponseParts:
                     raise Told(record)
         return bool(self._end)
 
-    def close(self, request: ModelRequest) -> Assembled:
-        """Give the reply. Raises Broken when the stream ended before it."""
-        if not self._end:
-            raise Broken("ended the stream before the reply was whole")
+    def spent(self) -> tuple[Usage, int]:
+        """Give what the response spent as far as it was told, which is at its end."""
         told = part_of(self._response, "usage")
         into, out = part_of(told, "input_tokens_details"), part_of(told, "output_tokens_details")
         usage = Usage(
@@ -161,7 +159,13 @@ class ResponseParts:
             output=count_of(told, "output_tokens"),
             reasoning=min(count_of(out, "reasoning_tokens"), count_of(told, "output_tokens")),
         )
-        made = count_of(into, "cache_write_tokens")
+        return usage, count_of(into, "cache_write_tokens")
+
+    def close(self, request: ModelRequest) -> Assembled:
+        """Give the reply. Raises Broken when the stream ended before it."""
+        if not self._end:
+            raise Broken("ended the stream before the reply was whole")
+        usage, made = self.spent()
         reason = text_of(part_of(self._response, "incomplete_details"), "reason")
         if reason == "content_filter":
             return Assembled(reply=ModelReply(usage=usage, note=REFUSED_NOTE), cache_written=made)
