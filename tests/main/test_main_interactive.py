@@ -2,70 +2,26 @@
 
 from __future__ import annotations
 
-import json
-from contextlib import asynccontextmanager
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-import trio
+from interactive_kit import PROSE, kinds, left, mirrored, session, until
 
-import ggactors
 from ggactors.testing.crews import finish, shell, turn, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def crew_of(folder: Path, replies, *, limits=None, **profile):
-    folder.mkdir(parents=True, exist_ok=True)
-    script = replies if isinstance(replies, dict) else {"root": replies}
-    (folder / "script.json").write_text(json.dumps({"agents": script}))
-    one = {
-        "id": "solo",
-        "root": True,
-        "model": "script/script.json",
-        "capabilities": [{"id": "files"}, {"id": "shell"}],
-        **profile,
-    }
-    document = {"name": "one", "agents": [one], **({"limits": limits} if limits else {})}
-    return ggactors.crew_from_document(document, folder=folder)
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
     return tmp_path
 
 
-@asynccontextmanager
-async def session(place: Path, replies, *, task="", limits=None, profile=None, **options):
-    """Open an interactive session and collect its events in ``run.seen``."""
-    crew = crew_of(place / "crew", replies, limits=limits, **(profile or {}))
-    with trio.fail_after(60):
-        async with ggactors.open_run(
-            crew, workspace=place / "work", home=place / "state", task=task, **{"interactive": True, **options}
-        ) as run:
-            seen: list = []
-            run.add_sink(seen.append)
-            run.seen = seen
-            yield run
-
-
-def kinds(run, kind, **fields):
-    return [
-        event
-        for event in run.seen
-        if event.type == kind and all(getattr(event, name) == value for name, value in fields.items())
-    ]
-
-
-async def left(run):
-    """Leave, and give what the session came to."""
-    assert run.close().accepted
-    return await run.outcome()
-
-
-PROSE = {"text": "What shall I do?"}
+def texts_of(run, replies_of="root"):
+    """Give what the model was told, from the run's own journal of events: briefs are no messages."""
+    return [(one.state, one.text) for one in kinds(run, "message", agent=replies_of)]
 
 
 async def test_a_reply_without_a_call_hands_the_floor_to_the_person_and_is_no_error_G7(place):
@@ -84,40 +40,6 @@ async def test_a_reply_without_a_call_hands_the_floor_to_the_person_and_is_no_er
         assert (ended.status, ended.summary, ended.verified) == ("completed", "did it", None)
         outcome = await left(run)
     assert (outcome.status, outcome.exit_code, outcome.summary, outcome.errors) == ("completed", 0, "did it", 0)
-
-
-async def until(run, kind, nth=1, **fields):
-    """Wait for the nth event of a kind with these fields."""
-    async for event in run.events():
-        if event.type == kind and all(getattr(event, name) == value for name, value in fields.items()):
-            nth -= 1
-            if not nth:
-                return event
-    raise AssertionError(f"{kind} {fields} did not come")
-
-
-def texts_of(run, replies_of="root"):
-    """Give what the model was told, from the run's own journal of events: briefs are no messages."""
-    return [(one.state, one.text) for one in kinds(run, "message", agent=replies_of)]
-
-
-MIRROR = """
-import json, pathlib
-def reply(request):
-    sizes = lambda m: [len(m.get("results") or ()), len(m.get("calls") or ())]
-    told = [[m.get("role"), m.get("text") or "", *sizes(m)] for m in request["messages"]]
-    pathlib.Path(__file__).with_name("told.json").write_text(json.dumps(told))
-    return json.loads(pathlib.Path(__file__).with_name("replies.json").read_text())[request["turn"] - 1]
-"""
-
-
-def mirrored(place, *replies):
-    """Write a model that notes what it is told each time; gives the profile's keys and a reader of the last note."""
-    folder = place / "crew"
-    folder.mkdir(exist_ok=True)
-    (folder / "mirror.py").write_text(MIRROR)
-    (folder / "replies.json").write_text(json.dumps(replies))
-    return {"model": "python/mirror.py:reply"}, lambda: json.loads((folder / "told.json").read_text())
 
 
 # ---------------------------------------------------------------- starting, queueing, nudging
@@ -343,80 +265,6 @@ async def test_messages_to_nobody_are_not_accepted(place):
     assert (late.accepted, late.state, late.id) == (False, None, None)
 
 
-# ---------------------------------------------------------------- the attention queue
-
-
-async def test_a_call_marked_ask_waits_for_the_person_without_a_slot_and_the_refusal_says_why(place):
-    replies = [turn(write("a.txt", "a")), turn(write("b.txt", "b")), turn(write("c.txt", "c")), finish("done")]
-    async with session(place, replies, task="go", interactive=False, profile={"ask": ["write_file"]}) as run:
-        await until(run, "attention", state="open")
-        (item,) = run.attention()
-        assert (item.kind, item.agent, item.default, item.deadline_secs) == ("approval", "root", "refuse", 600)
-        assert '"a.txt"' in item.detail
-        waiting = await until(run, "agent_state", state="waiting")
-        assert waiting.waiting_on == "approval of write_file"
-        with pytest.raises(ValueError, match="approve, always, refuse"):
-            run.answer(item.id, "perhaps")
-        assert run.answer(item.id, "refuse", "not there").accepted
-        assert not run.answer(item.id, "approve").accepted
-        second = await until(run, "attention", nth=2, state="open")
-        assert run.answer(second.item, "always").accepted
-        await run.outcome()
-    refused, *others = kinds(run, "tool_result")[:3]
-    assert (refused.code, [one.ok for one in others]) == ("refused", [True, True])
-    assert "not there" in refused.output
-    assert sorted(path.name for path in (place / "work").iterdir()) == ["b.txt", "c.txt"]
-
-
-async def test_nobody_answering_in_time_is_a_refusal_and_is_said(place):
-    replies = [turn(shell("touch x")), finish("done")]
-    profile = {"ask": ["shell"], "askSecs": 0.05}
-    async with session(place, replies, task="go", interactive=False, profile=profile) as run:
-        outcome = await run.outcome()
-    assert outcome.exit_code == 0
-    assert [one.state for one in kinds(run, "attention")] == ["open", "expired"]
-    assert "nobody answered within 0.05 s" in kinds(run, "tool_result")[0].output
-    assert not (place / "work" / "x").exists()
-
-
-async def test_yes_beforehand_asks_for_nothing(place):
-    replies = [turn(write("a.txt", "a")), finish("done")]
-    async with session(place, replies, task="go", confirm=True, profile={"ask": ["write_file"]}) as run:
-        assert await run.persons_turn()
-        await left(run)
-    assert (place / "work" / "a.txt").read_text() == "a"
-    assert not kinds(run, "attention")
-
-
-async def test_an_interrupt_withdraws_what_the_turn_asked_for(place):
-    async with session(place, [turn(shell("touch x")), finish()], task="go", profile={"ask": ["shell"]}) as run:
-        await until(run, "attention", state="open")
-        run.interrupt()
-        assert await run.persons_turn()
-        assert run.attention() == ()
-        await left(run)
-    assert [one.state for one in kinds(run, "attention")] == ["open", "withdrawn"]
-    assert not (place / "work" / "x").exists()
-
-
-async def test_a_question_of_the_embedding_program_is_answered_by_a_text_or_by_its_default(place):
-    async with session(place, []) as run:
-        answers = {}
-
-        async def ask(name, **more):
-            answers[name] = await run.ask("Which port?", **more)
-
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(ask, "told")
-            item = (await until(run, "attention")).item
-            nursery.start_soon(lambda: ask("late", default="8080", deadline_secs=0.05))
-            await until(run, "attention", state="expired")
-            run.answer(item, "9090", "it is free")
-        await left(run)
-    assert (answers["told"].choice, answers["told"].note, answers["told"].expired) == ("9090", "it is free", False)
-    assert (answers["late"].choice, answers["late"].expired) == ("8080", True)
-
-
 CHECKED = """
 def reply(request):
     due = []
@@ -440,7 +288,7 @@ async def test_whenever_it_is_interrupted_the_conversation_stays_whole_and_the_s
     (place / "crew" / "model.py").write_text(CHECKED)
     async with session(place, [], profile={"model": "python/model.py:reply"}) as run:
         assert await run.persons_turn()
-        before = len(run.seen)
+        before = run.seen[-1].seq
 
         def interrupt(event):
             if event.seq == before + moment:
@@ -457,4 +305,4 @@ async def test_whenever_it_is_interrupted_the_conversation_stays_whole_and_the_s
     assert sorted(calls) == sorted(one.call_id for one in kinds(run, "tool_result"))
     states = [one.state for one in kinds(run, "agent_state", agent="root")]
     assert states[-1] == "ended"
-    assert not [pair for pair in zip(states, states[1:], strict=False) if pair == ("running", "running")]
+    assert not [pair for pair in pairwise(states) if pair == ("running", "running")]
