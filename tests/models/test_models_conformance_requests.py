@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from itertools import pairwise
+from typing import get_type_hints
 
 from attrs import evolve
 from provider_kit import ADAPTERS, KEY, REQUEST, adapters, ask, call, dialogue, goes_on, result, source_of
@@ -213,3 +214,51 @@ async def test_calls_by_schema_are_asked_for_and_read(adapter):
     assert "tool_call" not in asked.body.decode()
     prose, _ = await ask(adapter, Said(text="I would read a.py"), toolCalls="schema")
     assert (prose.text, prose.calls) == ("I would read a.py", ())
+
+
+def walked(value):
+    """Read every lazily checked part of what pydantic has checked."""
+    match value:
+        case dict():
+            return {key: walked(part) for key, part in value.items()}
+        case str() | bytes() | bool() | int() | float() | None:
+            return value
+        case _:
+            return [walked(part) for part in value]
+
+
+def official(adapter):
+    """Give the official client's own description of a request's body."""
+    match adapter:
+        case "anthropic":
+            from anthropic.types.message_create_params import MessageCreateParamsStreaming as Body
+        case "responses":
+            from openai.types.responses.response_create_params import ResponseCreateParamsStreaming as Body
+        case _:
+            from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming as Body
+    return Body
+
+
+@adapters()
+async def test_every_request_is_what_the_official_clients_types_describe(adapter):
+    from pydantic import TypeAdapter
+
+    described = TypeAdapter(official(adapter))
+    replies = [
+        Said(text="one", thinking="hm", calls=(("c1", "read_file", {"path": "x"}), ("c1", "f n", "{bad"))),
+        Said(thinking="hm", calls=(("c2", "finish", {}),)),
+        Said(text="prose"),
+        Said(text="cut", calls=(("c3", "read_file", '{"pa'),), stop="length"),
+    ]
+    request = REQUEST
+    for said in replies:
+        reply, _ = await ask(adapter, said, request)
+        answers = tuple(result(one.id, images=(PIXEL,)) for one in reply.calls)
+        more = (Message(role="tool", results=answers),) if answers else ()
+        spoken = Message(role="assistant", text=reply.text, calls=reply.calls, kept=reply.kept)
+        messages = (*request.messages, spoken, *more, Message(role="user", text="go on"))
+        request = evolve(request, turn=request.turn + 1, messages=messages)
+        for options in ({"images": True, "effort": "low", "maxOutputTokens": 99}, {"toolCalls": "schema"}):
+            _, asked = await ask(adapter, Said(text="ok"), request, **options)
+            walked(described.validate_python(asked.record))
+            assert set(asked.record) <= set(get_type_hints(official(adapter)))
