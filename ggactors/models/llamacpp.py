@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 import trio
 from attrs import define, field
 
+from ggactors.models.dialogue import Gauge
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
 from ggactors.rules.prices import cost_of, most_of, price_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from ggactors.protocol.crew import ModelSpec
@@ -34,14 +36,18 @@ LONGEST_TEXT = 2000
 _CLOSED = "the run is over"
 
 
-def source(spec: ModelSpec, path: Path) -> LlamaSource:
-    """Make the source of a model file. Nothing is loaded yet."""
+def source(spec: ModelSpec, path: Path, beside: Iterable[object] = ()) -> LlamaSource:
+    """Make the source of a model file. Nothing is loaded yet.
+
+    It shares the server of sources ``beside`` it that serve the same file with the same window.
+    """
     window = spec.options.get("contextWindow", WINDOW)
+    servers = (one.server for one in beside if isinstance(one, LlamaSource))
+    same = (one for one in servers if (one.path, one.window) == (path, window))
     return LlamaSource(
         label=f"{spec.provider}/{spec.name}",
         spec=spec,
-        path=path,
-        window=window,
+        server=next(same, None) or LlamaServer(path, window),
         longest=min(spec.options.get("maxOutputTokens", window // 4), window),
         traits=ModelTraits(window=window),
     )
@@ -49,18 +55,14 @@ def source(spec: ModelSpec, path: Path) -> LlamaSource:
 
 @define(eq=False)
 class LlamaSource:
-    """A model file and its one server. Shared by every agent."""
+    """A model file as one model of the crew uses it. Shared by every agent."""
 
     label: str
     spec: ModelSpec
-    path: Path
-    window: int
+    server: LlamaServer
     longest: int
     """Tokens a reply may have."""
     traits: ModelTraits
-    _server: Any = None
-    _turn: trio.Lock = field(factory=trio.Lock)
-    _closed: bool = False
 
     def model_for(self, agent: str, profile: str) -> LlamaModel:  # noqa: ARG002 - the same file serves all
         """Make the model of one agent."""
@@ -68,15 +70,44 @@ class LlamaSource:
 
     async def ask(self, body: dict[str, Any]) -> Said:
         """Have one reply generated. Raises ModelFault. Cancelled: it stops before its next token, or once the file is loaded."""
+        try:
+            said = await self.server.ask(body)
+        except Unusable as unusable:
+            raise ModelFault(f"{self.label}: {unusable}") from unusable.__cause__
+        if said.error is not None:
+            raise _fault(self.label, said.error)
+        return said
+
+    async def aclose(self) -> None:
+        """Unload the file. Cancelled: it is unloaded all the same."""
+        await self.server.aclose()
+
+
+class Unusable(Exception):  # noqa: N818 - what is the matter with a file
+    """A model file that cannot be asked: why, and what to do."""
+
+
+@define(eq=False)
+class LlamaServer:
+    """The one server of a file. ``window`` is how many tokens it is set up for."""
+
+    path: Path
+    window: int
+    _server: Any = None
+    _turn: trio.Lock = field(factory=trio.Lock)
+    _closed: bool = False
+
+    async def ask(self, body: dict[str, Any]) -> Said:
+        """Have one reply generated, in turn. Raises Unusable. Cancelled: as for ``LlamaSource.ask``."""
         async with self._turn:
             if self._closed:
-                raise ModelFault(f"{self.label}: {_CLOSED}")
+                raise Unusable(_CLOSED)
             if self._server is None:
                 self._server = await trio.to_thread.run_sync(self._load, limiter=_own_thread())
             return await self._generate(body)
 
     async def aclose(self) -> None:
-        """Unload the file. Cancelled: it is unloaded all the same."""
+        """Unload the file, once whoever is asking has stopped. Cancelled: it is unloaded all the same."""
         with trio.CancelScope(shield=True):
             async with self._turn:
                 self._closed = True
@@ -100,10 +131,8 @@ class LlamaSource:
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:
-            what = f"{self.label} cannot be loaded: {' '.join(str(error).split())}"
-            raise ModelFault(
-                f"{what}; check that {self.path.name} is a model and fits this machine's memory"
-            ) from error
+            what = f"it cannot be loaded ({' '.join(str(error).split())})"
+            raise Unusable(f"{what}; check that {self.path.name} is a model and fits this machine's memory") from error
 
     def _unload(self) -> None:
         self._server = None
@@ -127,8 +156,6 @@ class LlamaSource:
                 await done.wait()
             finally:
                 said.stop.set()
-        if said.error is not None:
-            raise _fault(self.label, said.error)
         return said
 
 
@@ -178,6 +205,7 @@ class LlamaModel:
         """Serve from ``source``."""
         self.label = source.label
         self.source = source
+        self._gauge = Gauge(source.label)
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Generate one reply. Raises ModelFault. Cancelled: generation stops before its next token."""
@@ -191,12 +219,13 @@ class LlamaModel:
             text, calls = (text, ()) if call is None else ("", (call,))
         cut_off = said.reason == "length"
         note = f"Your reply was cut off after {self.source.longest} tokens; answer more briefly." if cut_off else ""
-        return ModelReply(text=text, calls=calls, usage=self._usage(said), note=note)
+        usage = self._usage(said)
+        self._gauge.measured(request, usage.input)
+        return ModelReply(text=text, calls=calls, usage=usage, note=note)
 
     def bound(self, request: ModelRequest) -> Usage | None:
-        """Give the most a call may spend: a token is a byte at least, and no more than the window holds."""
-        sent = sum(_size(message) for message in request.messages) + sum(len(str(tool)) for tool in request.tools)
-        most = min(4 * sent + 1024, self.source.window)
+        """Give the most a call may spend: what its bytes, or the last request, bound it by, and no more than the window (C3)."""
+        most = min(self._gauge.bound(request), self.source.server.window)
         cost = most_of(price_of(self.source.spec), input_tokens=most, output_tokens=self.source.longest)
         return Usage(input=most, output=self.source.longest, cost=cost)
 
@@ -262,10 +291,6 @@ def _call(call_id: str, tool: str, written: str) -> ToolCall:
     if isinstance(args, dict):
         return ToolCall(id=call_id, tool=tool, args=args)
     return ToolCall(id=call_id, tool=tool, args={}, fault=f"the arguments of {tool} are no JSON object; send one")
-
-
-def _size(message: Message) -> int:
-    return len(message.text) + len(str(message.calls)) + sum(len(one.output) for one in message.results)
 
 
 def _fault(label: str, error: Any) -> ModelFault:

@@ -127,7 +127,7 @@ def resolve(
 ) -> ModelSource:
     """Resolve one model, its key taken from ``ring``. Raises LaunchRefused with every reason it cannot be had.
 
-    ``beside`` are sources of the same run, with which it shares connections.
+    ``beside`` are sources of the same run, with which it shares connections and loaded files.
     """
     match spec.provider:
         case "script":
@@ -178,7 +178,7 @@ def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing, beside: Iterab
     if spec.provider == EMBEDDED:
         from ggactors.models import llamacpp
 
-        return llamacpp.source(spec, path)
+        return llamacpp.source(spec, path, beside)
     provider = import_module(f"ggactors.models.{package}")
     return cast("ModelSource", provider.source(spec, key, beside=beside))
 

@@ -103,13 +103,23 @@ def test_the_bound_holds_what_a_call_may_spend_and_costs_nothing_C3(tmp_path):
     assert 0 < bound.input <= 2048
 
 
+def test_models_of_one_file_and_window_share_its_server(tmp_path):
+    one = served(tmp_path / "m.gguf")
+    spec = ModelSpec(
+        key="other", provider="llamacpp", name="m.gguf", options={"contextWindow": 2048, "temperature": 1.0}
+    )
+    assert source(spec, tmp_path / "m.gguf", [object(), one]).server is one.server
+    assert source(spec, tmp_path / "other.gguf", [one]).server is not one.server
+    assert served(tmp_path / "m.gguf", contextWindow=512).server is not one.server
+
+
 @pytest.mark.skipif(util.find_spec("xllamacpp") is None, reason="needs pip install 'ggactors[local]'")
 async def test_a_file_that_is_no_model_is_a_fault_that_says_so_and_no_retry_cures_it(tmp_path):
     (tmp_path / "tiny.gguf").write_text("not a model")
     bad = served(tmp_path / "tiny.gguf")
     with pytest.raises(ModelFault) as fault:
         await bad.model_for("root", "lead").reply(request("hello"))
-    assert "llamacpp/tiny.gguf cannot be loaded" in str(fault.value)
+    assert "llamacpp/tiny.gguf: it cannot be loaded" in str(fault.value)
     assert not fault.value.retryable
     await bad.aclose()
 
@@ -141,8 +151,15 @@ async def test_constrained_the_model_always_calls_a_tool_and_stops_when_told():
             await tiny.ask({"messages": [{"role": "user", "content": "Tell a long story."}], "max_tokens": 1500})
         assert scope.cancelled_caught
         assert threading.active_count() <= threads + 1
-        again = await model.reply(request("Say hello in hello.txt."))
-        assert len(again.calls) == 1, "the server goes on after a call that was cancelled"
+        told = []
+
+        async def ask(agent):
+            told.append(await tiny.model_for(agent, "coder").reply(request("Finish.")))
+
+        async with trio.open_nursery() as nursery:
+            for agent in ("ISSUE-1.0i", "ISSUE-2.0i"):
+                nursery.start_soon(ask, agent)
+        assert [len(one.calls) for one in told] == [1, 1], "the server goes on after a call that was cancelled"
     finally:
         await tiny.aclose()
     with pytest.raises(ModelFault, match="the run is over"):
@@ -193,7 +210,7 @@ async def test_the_server_takes_the_schema_of_every_tool_there_is():
         await tiny.aclose()
 
 
-def crew(folder, *, tool_calls, instructions):
+def crew(folder, *, tool_calls, instructions, longest):
     folder.mkdir()
     assert MODEL is not None
     (folder / "tiny.gguf").symlink_to(MODEL)
@@ -202,7 +219,7 @@ def crew(folder, *, tool_calls, instructions):
         "name": "tiny.gguf",
         "toolCalls": tool_calls,
         "contextWindow": 4096,
-        "maxOutputTokens": 128,
+        "maxOutputTokens": longest,
         "temperature": 0,
     }
     document = {
@@ -225,7 +242,7 @@ async def run_to_its_end(made, workspace, home):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_a_real_model_ends_a_run_by_a_well_formed_call(tmp_path, own_home):
-    made = crew(tmp_path / "crew", tool_calls="schema", instructions="Finish at once.")
+    made = crew(tmp_path / "crew", tool_calls="schema", instructions="Finish at once.", longest=128)
     outcome, events = await run_to_its_end(made, tmp_path / "work", own_home)
     assert outcome.status == "completed"
     assert outcome.summary.strip()
@@ -238,7 +255,7 @@ async def test_a_real_model_ends_a_run_by_a_well_formed_call(tmp_path, own_home)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 async def test_a_real_model_that_only_writes_prose_is_stopped_with_a_diagnosis_E2(tmp_path, own_home):
-    made = crew(tmp_path / "crew", tool_calls="native", instructions="Tell a story in plain words.")
+    made = crew(tmp_path / "crew", tool_calls="native", instructions="Tell a story in plain words.", longest=40)
     outcome, events = await run_to_its_end(made, tmp_path / "work", own_home)
     assert outcome.status == "limit_exceeded"
     assert outcome.exit_code == 3
