@@ -194,6 +194,12 @@ _DEADLOCK: dict[str, Any] = {
     "message": "the program waits for a promise that nothing will settle",
     "frames": [],
 }
+_UNTOLD: dict[str, Any] = {
+    "end": "raised",
+    "type": "Error",
+    "message": "the program threw something that cannot be described",
+    "frames": [],
+}
 _OUT_OF_MEMORY: dict[str, Any] = {"end": "raised", "type": "InternalError", "message": "out of memory", "frames": []}
 
 
@@ -207,7 +213,7 @@ def _raised(instance: Instance, describe: int, thrown: int, name: str) -> dict[s
     answer, described = instance.call(describe, thrown)
     text = instance.text(described) if answer == OK else None
     if text is None:
-        return _OUT_OF_MEMORY
+        return _OUT_OF_MEMORY if answer == OK or "memory" in instance.thrown()["message"] else _UNTOLD
     said: dict[str, Any] = json.loads(text)
     for one in (said, *said.get("causes", ()), *said.get("parts", ())):
         frames = _frames(one.pop("stack", ""), name)

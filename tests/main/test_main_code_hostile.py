@@ -287,3 +287,39 @@ async def test_a_reviewers_program_ends_by_its_own_group_whatever_the_shape_of_t
     assert (ran.error, ran.finished, ran.superseded) == (None, True, 1)
     (review_held,) = of_type(events, "issue_review")
     assert review_held.verdict == "approved", "the last declaration counts (E8)"
+
+
+async def test_texts_and_numbers_no_file_and_no_stream_can_hold_are_refused_and_harm_nobody_X2(tmp_path):
+    program = r"""
+import json, os
+codes = []
+def refused(call):
+    try: codes.append(call())
+    except gg.Error as error: codes.append(error.code)
+half = '\ud800'
+for call in (
+    lambda: gg.session.finish(half), lambda: gg.files.write_file(half, 'x'), lambda: gg.files.write_file('x', half),
+    lambda: gg.files.read_file(half), lambda: gg.files.read_file('x', offset=2**70), lambda: gg.files.list_dir('a\0b'),
+    lambda: gg.files.read_file({'a': [1]}), lambda: gg.shell.run('true', timeout_secs=2**70),
+    lambda: gg.views.open_text(half, 'x'), lambda: gg.docs.open(half), lambda: gg.memories.create_memory('a', half, 'x'),
+): refused(call)
+def raw(line):
+    os.write(2, line + b'\n')
+    codes.append(json.loads(os.read(0, 100000)[8:])['error']['code'])
+raw(b'{"call": "files.read_file", "args": {"\\ud800": 1, "path": "x"}}')
+raw(b'{"call": "session.finish", "args": {"summary": ["x"]}}')
+raw(b'{"call": "views.close", "args": {"label": []}}')
+raw(b'{"call": "files.read_file", "args": {"path": 123456789012345678901234567890}}')
+assert codes == ['invalid-argument'] * 15, codes
+print(half)
+raise ValueError(half)
+"""
+    outcome, events, texts = await alone(
+        tmp_path,
+        says(program),
+        says("gg.session.finish('ok')"),
+        profile={"capabilities": [*HANDS, code(), {"id": "memories"}]},
+    )
+    assert outcome.summary == "ok"
+    assert [one.error for one in of_type(events, "code_execution")][0].startswith("ValueError: ?")
+    assert texts[0].startswith("Runtime error\n----\nValueError: ?")

@@ -212,3 +212,24 @@ def test_a_program_that_breaks_the_stripper_is_told_so_and_the_next_one_is_serve
 )
 def test_a_bare_call_of_an_async_function_is_awaited_and_nothing_else(source: str, made: str):
     assert awaited(source) == made
+
+
+def test_half_of_a_surrogate_pair_is_printed_as_what_it_is_not(pool: Pool):
+    result = pool.run("console.log('a\\ud800b'); console.log(['\\udfff'])", JAVASCRIPT)
+    assert (result.error, result.logs[0]) == ("", "a\ufffdb")
+
+
+@pytest.mark.parametrize(
+    ("poison", "told"),
+    [
+        ("Object.prototype.toJSON = () => { throw 1 }", "Error: mine"),
+        ("Array.prototype.toJSON = () => 5", "Error: mine"),
+        ("Object.defineProperty(Object.prototype, 'toJSON', { value() { throw 1 } })", "cannot be described"),
+    ],
+)
+def test_a_program_that_poisons_its_own_telling_is_the_culprit_and_not_its_memory_X5(
+    pool: Pool, poison: str, told: str
+):
+    result = pool.run(f"{poison}; throw new Error('mine')", JAVASCRIPT)
+    assert (result.kind, result.limit) == ("runtime_error", None), result
+    assert told in result.error

@@ -75,3 +75,10 @@ def test_what_is_no_file_is_passed_over_and_what_is_long_is_cut(root):
 )
 def test_calls_without_a_usable_path_tell_nothing(root, made):
     assert Guides(root).near(made) is None
+
+
+@pytest.mark.parametrize("path", ["\ud800", "a/\udfff/x", "a/" + "x" * 300, "/" * 5000, "a\nb"])
+def test_a_path_no_file_can_have_has_no_guide_and_harms_nobody(root, path):
+    guides = Guides(root)
+    guides.opening()
+    assert guides.near(call("read_file", path=path)) is None or path.startswith("a")

@@ -7,6 +7,7 @@
   const { parse, stringify } = JSON;
   const { freeze, keys, defineProperty, getPrototypeOf, hasOwn, fromEntries, entries } = Object;
   const { isArray } = Array;
+  const { deleteProperty } = Reflect;
   const Plain = Object.prototype;
   const MOST_TEXT = 4000;
 
@@ -174,7 +175,8 @@
       }
     }
   }
-  const log = (...values) => void host("L" + values.map(show).join(" ") + "\n");
+  const whole = Function.prototype.call.bind(String.prototype.toWellFormed); // half of a surrogate pair cannot leave the guest
+  const log = (...values) => void host("L" + whole(values.map(show).join(" ")) + "\n");
   const quiet = () => {};
   globalThis.console = freeze({
     log, info: log, debug: log, warn: log, error: log, dir: log, table: log, trace: log, group: log, groupEnd: quiet, time: quiet, timeEnd: quiet,
@@ -247,6 +249,7 @@
 
   /** Describe what a program threw, as JSON. */
   function describe(error) {
+    for (const kind of [Plain, Array.prototype]) deleteProperty(kind, "toJSON"); // what a program put there is over with it
     const said = one(error);
     said.causes = [];
     for (let under = error?.cause, depth = 0; under !== undefined && depth < 3; under = under?.cause, depth++) said.causes.push(one(under));
