@@ -185,7 +185,7 @@ async def open_mcp_house(version: str = "0") -> AsyncIterator[McpHouse]:
 
 def _unreachable(server: McpServer, why: str) -> Problem:
     remedy = "mend the entry, start the server, or take it out of the config"
-    return Problem(path=server.path, what=f"the MCP server {server.name} {why}", remedy=remedy)
+    return Problem(path=server.path, what=f"the MCP server {server.name}: {why}", remedy=remedy)
 
 
 def _named(server: McpServer, tools: Sequence[Any], problems: list[Problem]) -> list[McpToolSpec]:

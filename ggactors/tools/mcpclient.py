@@ -27,6 +27,7 @@ RESTARTS = 1
 _PING_SECS = 3.0
 """Seconds in which a server that let a call run out must show that it lives."""
 _LEAVE_SECS = 6.0
+_INVALID_REQUEST = -32600
 _INVALID_PARAMS = -32602
 _METHOD_NOT_FOUND = -32601
 _CONNECTION_CLOSED = -32000
@@ -188,7 +189,7 @@ class Line:
             except CannotConnect as error:
                 self._breaks += 1
                 self._why = str(error)
-                return Refused(code=Code.IO_ERROR, message=f"the MCP server {self.server.name} {error}")
+                return Refused(code=Code.IO_ERROR, message=f"the MCP server {self.server.name}: {error}")
             return self._talk
 
     async def _live(self, leave: trio.Event, left: trio.Event, *, task_status: trio.TaskStatus[Conversation]) -> None:
@@ -230,9 +231,9 @@ class Line:
         except MCPError as error:
             if error.error.code == _CONNECTION_CLOSED or talk.gone.is_set():
                 return await self._lost(talk)
+            if error.error.code == _INVALID_REQUEST and not await self._answers(talk):
+                return await self._lost(talk)  # a server that was restarted does not know the session any more
             return Refused(code=_code(error.error.code), message=f"{self.server.name}: {error.error.message}")
-        except trio.Cancelled:
-            raise
         except Exception as error:  # noqa: BLE001 - the other end's doing: an answer that cannot be read, a stream closed
             if talk.gone.is_set() or type(error).__name__ in ("ClosedResourceError", "BrokenResourceError"):
                 return await self._lost(talk)
@@ -245,17 +246,19 @@ class Line:
         after = "your next call starts it anew" if self._breaks <= RESTARTS else "it is not started again"
         return Refused(code=Code.IO_ERROR, message=f"{text}. Whether it carried the call out is not known; {after}.")
 
-    async def _ran_out(self, talk: Conversation) -> Refused:
-        """Answer a call whose time is up. A server that is dead to a ping as well is given up as broken."""
-        alive = False
+    async def _answers(self, talk: Conversation) -> bool:
+        """Tell whether the other end answers a ping."""
         with trio.move_on_after(_PING_SECS):
             try:
                 await talk.session.send_ping()
-                alive = True
-            except trio.Cancelled:
-                raise
             except Exception:  # noqa: BLE001 - whatever it is, it does not answer
-                alive = False
+                return False
+            return True
+        return False
+
+    async def _ran_out(self, talk: Conversation) -> Refused:
+        """Answer a call whose time is up. A server that is dead to a ping as well is given up as broken."""
+        alive = await self._answers(talk)
         if not alive:
             async with self._lock:
                 await self._broke(talk)

@@ -1,4 +1,4 @@
-"""A real MCP server for the tests, over its input and output or over HTTP: ``python mcp_server.py [http]``."""
+"""A real MCP server for the tests, over its input and output or over HTTP: ``python mcp_server.py [http|sse [PORT]]``."""
 
 from __future__ import annotations
 
@@ -38,23 +38,25 @@ def fail() -> str:
     raise ValueError("it cannot be done")
 
 
-def serve_http() -> None:
-    """Serve on a free port of loopback, and say which."""
+def serve_http(how: str, port: int) -> None:
+    """Serve on a port of loopback, 0 for a free one, and say which."""
     import socket
 
     import uvicorn
 
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind(("127.0.0.1", port))
         taken.listen()
         sys.stdout.write(f"{taken.getsockname()[1]}\n")
         sys.stdout.flush()
-        config = uvicorn.Config(server.streamable_http_app(), log_level="error")
+        app = server.sse_app() if how == "sse" else server.streamable_http_app()
+        config = uvicorn.Config(app, log_level="error")
         uvicorn.Server(config).run(sockets=[taken])
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["http"]:
-        serve_http()
+    if len(sys.argv) > 1:
+        serve_http(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
     else:
         server.run("stdio")

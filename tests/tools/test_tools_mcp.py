@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -238,38 +238,64 @@ async def test_a_server_that_cannot_be_had_refuses_the_launch_and_says_why(tmp_p
         assert problem.remedy
 
 
-@pytest.fixture(scope="module")
-def http_server():
-    """A real server on loopback, over streamable HTTP; its address."""
-    process = subprocess.Popen([sys.executable, str(HERE / "mcp_server.py"), "http"], stdout=subprocess.PIPE, text=True)
+@contextmanager
+def served(how: str, port: int = 0):
+    """Run a real server on loopback; its port."""
+    words = [sys.executable, str(HERE / "mcp_server.py"), how, str(port)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
         assert process.stdout is not None
-        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/mcp"
+        yield int(process.stdout.readline())
     finally:
         process.kill()
         process.communicate()
 
 
-# The HTTP client leaves generators of the streams it read to the collector, which trio tells whoever listens for warnings.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
-async def test_a_real_server_over_http_is_called_and_touches_no_tree(tmp_path, http_server):
-    remote = McpServer(name="far", kind="http", url=http_server, headers={"Authorization": "Bearer fake"}, path="c.far")
+QUIET = ("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+"""The HTTP client leaves generators of the streams it read to the collector, which trio tells whoever listens for warnings."""
+
+
+def far(port: int, kind: str = "http") -> McpServer:
+    url = f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
+    return McpServer(name="far", kind=kind, url=url, headers={"Authorization": "Bearer fake"}, path="c.far")
+
+
+@pytest.mark.filterwarnings(*QUIET)
+async def test_a_real_server_over_http_is_called_and_outlives_its_own_restart(tmp_path):
     async with open_mcp_house() as house:
-        assert await house.learn(SPEC, [remote], env=ENV, folder=str(tmp_path)) == ()
-        kit = house.kit(SPEC, env=ENV, folder=str(tmp_path))
-        box = box_of(kit)
-        assert (await box.call(call("far__add", a=2, b=3))).output == "5"
-        assert isinstance(await kit.tools[2].call({}), Pictured)
-        assert not box.touches_tree("far__add")
+        with served("http") as port:
+            assert await house.learn(SPEC, [far(port)], env=ENV, folder=str(tmp_path)) == ()
+            kit = house.kit(SPEC, env=ENV, folder=str(tmp_path))
+            box = box_of(kit)
+            assert (await box.call(call("far__add", a=2, b=3))).output == "5"
+            assert isinstance(await kit.tools[2].call({}), Pictured)
+            assert not box.touches_tree("far__add")
+        with served("http", port):
+            lost = await box.call(call("far__add", a=2, b=3))
+            assert (lost.code, "went away under the call" in lost.output) == (Code.IO_ERROR, True)
+            assert (await box.call(call("far__add", a=2, b=3))).output == "5"
+        # Not there at all any more: the second break was the last.
+        assert (await box.call(call("far__add", a=2, b=3))).code == Code.IO_ERROR
+        assert (await box.call(call("far__add", a=2, b=3))).code == Code.UNAVAILABLE
         await box.close()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
+@pytest.mark.filterwarnings(*QUIET)
+async def test_a_real_server_over_sse_is_called_too(tmp_path):
+    with served("sse") as port:
+        async with open_mcp_house() as house:
+            assert await house.learn(SPEC, [far(port, "sse")], env=ENV, folder=str(tmp_path)) == ()
+            box = box_of(house.kit(SPEC, env=ENV, folder=str(tmp_path)))
+            assert (await box.call(call("far__add", a=2, b=3))).output == "5"
+            await box.close()
+
+
+@pytest.mark.filterwarnings(*QUIET)
 async def test_an_http_server_that_is_not_there_refuses_the_launch(tmp_path):
     listening = await trio.open_tcp_listeners(0, host="127.0.0.1")
     port = listening[0].socket.getsockname()[1]
     await listening[0].aclose()
-    gone = McpServer(name="far", kind="http", url=f"http://127.0.0.1:{port}/mcp", path="c.far")
+    gone = far(port)
     async with open_mcp_house() as house:
         (problem,) = await house.learn(SPEC, [gone], env=ENV, folder=str(tmp_path))
     assert "the MCP server far" in problem.what
