@@ -321,5 +321,5 @@ raise ValueError(half)
         profile={"capabilities": [*HANDS, code(), {"id": "memories"}]},
     )
     assert outcome.summary == "ok"
-    assert [one.error for one in of_type(events, "code_execution")][0].startswith("ValueError: ?")
+    assert next(one.error for one in of_type(events, "code_execution")).startswith("ValueError: ?")
     assert texts[0].startswith("Runtime error\n----\nValueError: ?")
