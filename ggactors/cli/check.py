@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
     from ggactors.crew.skills import load_skills
     from ggactors.hooks.pins import pin_files
     from ggactors.models.resolve import check_specs
+    from ggactors.rules.launch_stuck import read_environment
     from ggactors.telemetry.plaintext import one_line
 
     reading = read_crew(options.crew)
@@ -38,7 +39,16 @@ def run(options: argparse.Namespace) -> int:
     skills = load_skills(reading.skills, reading.folder).problems
     servers = load_mcp(reading.mcp, reading.folder, os.environ).problems
     sandbox = program_problems(reading.crew)
-    problems = [*reading.problems, *check_specs(reading.models, reading.folder), *files, *skills, *servers, *sandbox, *telemetry_problems(reading.crew)]
+    problems = [
+        *reading.problems,
+        *check_specs(reading.models, reading.folder),
+        *files,
+        *skills,
+        *servers,
+        *sandbox,
+        *telemetry_problems(reading.crew),
+        *read_environment(os.environ)[1],
+    ]
     for problem in problems:
         print(one_line(str(problem)))
     for note in reading.notes:

@@ -335,6 +335,12 @@ def test_a_script_of_a_hook_that_is_not_there_is_named_by_check_P2(place):
     assert place("check", crew).returncode == 0
 
 
+def test_what_the_environment_says_wrongly_of_stuck_detection_is_named_by_check_P2_G6(place):
+    checked = place("check", place.crew(HELLO), GGACTORS_STUCK_MAX_NUDGES="many")
+    assert checked.returncode == 2
+    assert checked.stdout.startswith("GGACTORS_STUCK_MAX_NUDGES: cannot be read")
+
+
 def test_a_sound_crew_is_checked_quietly(place):
     ran = place("check", place.crew())
     assert (ran.returncode, ran.stdout) == (0, "")
