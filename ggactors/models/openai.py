@@ -6,7 +6,7 @@ Law: this file carries requests; what they say and how answers are put together 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import openai
 from attrs import field, frozen
@@ -88,9 +88,18 @@ class OpenAI:
         extra: dict[str, Any] = {"Accept-Encoding": "identity", **headers}
         if self.key is None:
             extra["Authorization"] = openai.Omit()
-        resource: Any = client.responses if isinstance(self.api, Responses) else client.chat.completions
-        async with resource.with_streaming_response.create(**body, stream=True, extra_headers=extra) as response:
-            yield cast("httpx2.Response", response.http_response)
+        # Not by the methods for each API: those walk through the whole dialogue once more, by the types of every item there is,
+        # which took four fifths of the time of a request with a hundred turns.
+        stream = await client.post(
+            self.api.path,
+            cast_to=object,
+            body=body,
+            options={"headers": extra},
+            stream=True,
+            stream_cls=openai.AsyncStream[object],
+        )
+        async with stream:
+            yield stream.response
 
     def refusal(self, error: Exception) -> tuple[int, Mapping[str, str], object] | None:
         """Read an exception that is a status."""

@@ -51,11 +51,12 @@ class Chat:
     spec: ModelSpec
     label: str
     hosted: bool
+    path: str = "/chat/completions"
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Write the request's body."""
         options = self.spec.options
-        body: dict[str, Any] = {"model": self.spec.name, "stream_options": {"include_usage": True}}
+        body: dict[str, Any] = {"model": self.spec.name, "stream": True, "stream_options": {"include_usage": True}}
         if is_constrained(self.spec, request):
             request, schema = constrained(request)
             # Strict where a grammar is made of it; OpenAI's strict mode takes no optional arguments.

@@ -45,12 +45,14 @@ class Responses:
     spec: ModelSpec
     label: str
     hosted: bool = True
+    path: str = "/responses"
 
     def body(self, request: ModelRequest) -> dict[str, Any]:
         """Write the request's body."""
         options = self.spec.options
         body: dict[str, Any] = {
             "model": self.spec.name,
+            "stream": True,
             "store": False,
             "include": ["reasoning.encrypted_content"],
         }
