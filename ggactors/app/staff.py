@@ -217,7 +217,7 @@ class Staff:
             spending=self.spending,
             gone=self._gone,
             board=self._board,
-            pack=AGENT_FACTS.pack,
+            pack=lambda fact: AGENT_FACTS.pack(mask.value(fact)),
             mail=self.talk.mail,
             stop_run=self.stop,
             traffic=Traffic(now=trio.current_time, jitter=random.random),

@@ -87,6 +87,7 @@ async def test_no_file_of_a_run_and_no_prompt_ever_holds_the_value_of_a_key(tmp_
         made = crew(tmp_path, provider.url)
         task = f"Use the key {KEY}."
         async with ggactors.open_run(made, workspace=work, task=task, home=own_home) as run:
+            run.send("root", f"Remember: {KEY}.")
             outcome = await run.outcome()
             events = [event async for event in run.events()]
             folder = run.folder
@@ -99,6 +100,7 @@ async def test_no_file_of_a_run_and_no_prompt_ever_holds_the_value_of_a_key(tmp_
     assert "not with [masked:LOCAL_KEY] and [" in repr(events), "the error was told, without the keys in it"
     assert {ask.headers["authorization"] for ask in asked} == {f"Bearer {KEY}", f"Bearer {PRINTED}"}
     assert [ask for ask in asked if KEY.encode() in ask.body or PRINTED.encode() in ask.body] == []
+    assert any(b"Remember: [masked:LOCAL_KEY]." in ask.body for ask in asked)
     assert (folder / "events.jsonl").stat().st_size > 0
     # The command that prints a key is part of the crew; this one is written so that its text is not the key.
     assert holding(own_home, KEY, PRINTED) == []
