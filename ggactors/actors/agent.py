@@ -63,6 +63,10 @@ def _no_guide(_: ToolCall) -> str | None:
     return None
 
 
+def _forget_nothing() -> None:
+    return None
+
+
 def _kept_nowhere(_label: str, _text: str) -> str | None:
     return None
 
@@ -86,6 +90,8 @@ class AgentActor:
     """Gives what the repository says about working where a call works, the first time (AGENTS.md)."""
     in_use: Callable[[], tuple[tuple[str, str], ...]] = nothing_used
     """Gives the skills it has read, name and text, for when its conversation is compacted."""
+    forget: Callable[[], None] = _forget_nothing
+    """Called when its conversation was compacted: what is told once may be told again."""
     keep: Callable[[str, str], str | None] = _kept_nowhere
     """Keeps a text where the agent can read it, under a label; gives its path."""
     coding: Coding | None = None
@@ -248,6 +254,8 @@ class AgentActor:
         if breach is not None:
             return self._breached(breach)
         self.read_letters()
+        if any(said.sender == OPERATOR for said in self._talk.waiting):
+            self._watch.forget()
         self._talk.hand_over(self.floor.words)
         return None
 
@@ -268,8 +276,6 @@ class AgentActor:
         match letter:
             case Say() | GoOn() | Leave():
                 self.floor.take(letter)
-                if isinstance(letter, Say) and letter.sender == OPERATOR:
-                    self._watch.forget()
             case Wake() | Stop():
                 pass
 

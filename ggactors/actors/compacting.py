@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve, field
 
 from ggactors.actors.asking import Asking, ForGood
+from ggactors.actors.switch import WindDown
 from ggactors.protocol.events import Compacted
 from ggactors.protocol.model import Message, ModelReply, ModelRequest
 from ggactors.protocol.values import Status
@@ -90,7 +91,7 @@ class Compacting:
             and self._window is not None
             and self._gauge.due(self._estimate(), self._window, spec.threshold)
         ):
-            answer = await self._compact("threshold", ask=True)
+            answer = await self._compact("threshold", ask=True) or self._stopped()
             if answer is not None:
                 return answer
         for squeeze in range(SQUEEZES):
@@ -103,10 +104,16 @@ class Compacting:
             if spec is None:
                 return evolve(reply, message=f"{reply.message.rstrip('.')}: {SWITCH_ON}")
             self._overflowed(estimated)
-            answer = await self._compact("overflow", ask=squeeze == 0)
+            answer = await self._compact("overflow", ask=squeeze == 0) or self._stopped()
             if answer is not None:
                 return answer
         return self._too_long()
+
+    def _stopped(self) -> Breach | None:
+        """Look at the stop and the ceilings once more, since a compaction takes its time and its share."""
+        if self.agent.desk.switch.stops(self.agent.id):
+            raise WindDown
+        return self.asking.breach()
 
     def _overflowed(self, estimated: int) -> None:
         if self.agent.traits.window is None:
@@ -165,6 +172,7 @@ class Compacting:
             self._gauge = evolve(self._gauge, floor=estimated)
             return None
         self.talk.compact(found.messages, fallback=found.fallback)
+        agent.forget()
         self._sizes = (0, 0)
         self._gauge = self._gauge.after_compaction(self._estimate())
         after = self._gauge.size(self._estimate())

@@ -168,6 +168,7 @@ class Hiring:
             parse_children=parse_subagent_wait,
             guide=guides.near,
             in_use=next((kit.in_use for kit in kits if isinstance(kit, SkillKit)), nothing_used),
+            forget=guides.forget,
             keep=bench.keep,
             begun=order.kind is not Kind.ROOT,
             floor=floor,

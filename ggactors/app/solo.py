@@ -33,7 +33,7 @@ def solo_document(
         "root": True,
         "model": model,
         "instructions": _INSTRUCTIONS,
-        "capabilities": [{"id": "files"}, {"id": "shell"}, {"id": "tasks"}],
+        "capabilities": [{"id": "files"}, {"id": "shell"}, {"id": "tasks"}, {"id": "compaction"}],
         "hooks": hooks,
         "ask": list(asks),
         "askSecs": None,

@@ -29,7 +29,7 @@ a summary."""
 _CODER = "Do what the issue says and no more. Find out how this project is tested, and run its tests before you finish."
 _CRITIC = "Read the change and run it. Approve what meets the issue's criteria; else say what has to change, and where."
 _MERGER = "Resolve the conflict so that both sides keep their meaning, run the tests, and commit the merge."
-_WORK = ({"id": "files"}, {"id": "shell"})
+_WORK = ({"id": "files"}, {"id": "shell"}, {"id": "compaction"})
 
 
 @frozen
@@ -67,7 +67,12 @@ def builtin_document(model: FoundModel) -> dict[str, Any]:
         {"agent": "coder", "scopes": ["implementer"], "description": "writes code and its tests"},
         {"agent": "critic", "scopes": ["reviewer"], "description": "reviews a finished issue"},
     ]
-    lead = {"root": True, "instructions": _LEAD, "capabilities": [{"id": "files"}, board], "roster": roster}
+    lead = {
+        "root": True,
+        "instructions": _LEAD,
+        "capabilities": [{"id": "files"}, board, {"id": "compaction"}],
+        "roster": roster,
+    }
     others = {"coder": _CODER, "critic": _CRITIC, "merger": _MERGER}
     agents = [{"id": "lead", "name": "Lead", "model": model.reference, **lead}]
     agents += [

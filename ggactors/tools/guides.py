@@ -1,7 +1,7 @@
 """``AGENTS.md``: the root directory's goes into the prompt, the nearest to a path when an agent first works there.
 
 Law: it is text the repository controls. Only regular files inside the root are read, never through a link, at most 32 KiB of
-each, and each at most once for an agent.
+each, and each at most once for an agent, until its conversation is compacted.
 """
 
 from __future__ import annotations
@@ -52,6 +52,10 @@ class Guides:
             if str(folder / NAME) in self._told:
                 return None
         return None
+
+    def forget(self) -> None:
+        """Take note that what was told is no longer in the conversation, except the root's own, which is in the prompt."""
+        self._told &= {NAME}
 
     def _read(self, folder: PurePosixPath) -> str | None:
         """Read a folder's guide the first time it is there. Every folder on the way must be a folder, not a link."""

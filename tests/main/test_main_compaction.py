@@ -17,9 +17,11 @@ from ggactors.protocol.crew import CompactionSpec
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
 from ggactors.protocol.program import Language
 from ggactors.protocol.skills import Skill, SkillsSpec
+from ggactors.protocol.values import Status
 from ggactors.protocol.workbench import FileRead
 from ggactors.rules.compaction import PINS, SUMMARY
 from ggactors.testing.crews import crew_document, run_to_end, write_crew
+from ggactors.testing.journals import MemoryJournal
 
 WINDOW = ModelTraits(window=8000)
 
@@ -213,6 +215,29 @@ def test_a_spend_ceiling_met_by_a_summary_stops_the_run():
     assert outcome.status == "limit_exceeded"
     assert [one.limit for one in of_type(run, "limit_exceeded")] == ["maxTokens"]
     assert len(of_type(run, "compacted")) == 1
+
+
+def test_a_run_that_is_stopped_meanwhile_asks_no_more_of_the_model():
+    source = Windowed(answer=working(20), traits=WINDOW)
+
+    def watch(staff, event):
+        if event.type == "compacted":
+            staff.stop(Status.CANCELED, "enough")
+
+    outcome, run = play(source, watch=watch)
+    assert (outcome.status, outcome.exit_code) == ("canceled", 130)
+    assert asks_summary(source.seen[-1])
+
+
+def test_a_journal_that_breaks_at_a_compaction_leaves_the_conversation_before_it():
+    healthy = Windowed(answer=working(8), traits=WINDOW)
+    _, run = play(healthy)
+    at = next(n for n, (_, packed) in enumerate(run.journal.entries, 1) if b"WindowCompacted" in packed)
+    source = Windowed(answer=working(8), traits=WINDOW)
+    outcome, run = play(source, journal=MemoryJournal(breaks_at=at))
+    assert outcome.status == "internal_error"
+    assert not of_type(run, "compacted")
+    check(source, run)
 
 
 def test_what_cannot_be_made_to_fit_is_a_model_error_in_a_sentence():

@@ -82,3 +82,12 @@ def test_a_path_no_file_can_have_has_no_guide_and_harms_nobody(root, path):
     guides = Guides(root)
     guides.opening()
     assert guides.near(call("read_file", path=path)) is None or path.startswith("a")
+
+
+def test_after_a_compaction_a_guide_is_told_again_where_the_agent_works_but_not_the_roots_own(root):
+    guides = Guides(root)
+    guides.opening()
+    assert guides.near(call("read_file", path="a/x"))
+    guides.forget()
+    assert "of a" in guides.near(call("read_file", path="a/x"))
+    assert guides.near(call("read_file", path="c/x")) is None
