@@ -62,7 +62,7 @@ class Mask:
             case tuple():
                 return tuple(self._inside(item) for item in value)
             case _ if has(type(value)):
-                fields = [one.name for one in attrs_fields(type(value)) if one.init]
+                fields = [one.name for one in attrs_fields(cast("Any", type(value))) if one.init]
                 old = {name: getattr(value, name) for name in fields}
                 new = {name: self._inside(item) for name, item in old.items()}
                 changed = {name: item for name, item in new.items() if item != old[name]}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ggactors.protocol.model import Message, ToolCall
 from ggactors.tools.mask import Mask
 
 
@@ -60,3 +61,17 @@ def test_masking_pieces_equals_masking_the_whole(values, pieces):
 def test_no_value_survives(values, text):
     masked = Mask(values).text(text)
     assert not any(value in masked for value in values.values())
+
+
+def test_records_are_masked_through_and_through_and_left_alone_where_nothing_is_in_them():
+    mask = Mask({"TOKEN": "secret-value"})
+    call = ToolCall(id="1", tool="shell", args={"command": ["echo secret-value"]})
+    clean = Message(role="user", text="hello")
+    request = Message(role="assistant", text="it is secret-value", calls=(call,))
+    masked = mask.value(request)
+    assert masked.text == "it is [masked:TOKEN]"
+    assert masked.calls[0].args == {"command": ["echo [masked:TOKEN]"]}
+    assert request.text == "it is secret-value"
+    assert mask.value(clean) is clean
+    assert mask.active
+    assert not Mask({"SHORT": "abc"}).active
