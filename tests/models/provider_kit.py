@@ -31,9 +31,17 @@ def adapters(*names):
     return pytest.mark.parametrize("adapter", [_marked(name) for name in names or ADAPTERS])
 
 
+def _client(name):
+    return "anthropic" if name == "anthropic" else "openai"
+
+
+def is_there(name):
+    """Tell whether an adapter's client is installed."""
+    return INSTALLED[_client(name)]
+
+
 def _marked(name):
-    client = "anthropic" if name == "anthropic" else "openai"
-    there = pytest.mark.skipif(not INSTALLED[client], reason=f"the extra [{client}] is not installed")
+    there = pytest.mark.skipif(not is_there(name), reason=f"the extra [{_client(name)}] is not installed")
     return pytest.param(name, marks=there)
 
 

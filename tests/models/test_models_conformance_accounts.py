@@ -6,6 +6,7 @@ import trio.testing
 from attrs import evolve
 from provider_kit import FINISH, KEY, PRICE, READ, REQUEST, adapters, ask, goes_on, source_of
 
+from ggactors.protocol.crew import ModelSpec
 from ggactors.protocol.model import Kept, Message, RateLimits
 from ggactors.testing.provider import open_provider, whole
 from ggactors.testing.wireshapes import Said
@@ -113,3 +114,18 @@ def test_kept_items_of_a_foreign_model_are_passed_over_in_a_bound():
         REQUEST, messages=(*REQUEST.messages, Message(role="assistant", text="a", kept=kept)), tools=(READ, FINISH)
     )
     assert model.bound(request).input < 1500
+
+
+def test_models_of_one_crew_share_connections_and_are_all_given_up_with_the_run():
+    pytest.importorskip("openai")
+    from ggactors.models.resolve import resolve_all
+
+    specs = [
+        ModelSpec(key=name, provider="openai", name=name, options={"baseUrl": "http://127.0.0.1:1/v1", **more})
+        for name, more in [("big", {}), ("small", {"effort": "low"}), ("other", {"apiKeyEnv": "OTHER"})]
+    ]
+    found = resolve_all(specs, ".", env={"OPENAI_API_KEY": KEY, "OTHER": "sk-fake-other"})
+    assert not found.problems
+    big, small, other = (found.sources[name] for name in ("big", "small", "other"))
+    assert big.pools is small.pools is other.pools
+    assert big.traits.account == small.traits.account != other.traits.account
