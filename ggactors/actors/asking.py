@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from ggactors.actors.spending import Hold
 from ggactors.ports import ModelFault
 from ggactors.protocol.events import Log, RetryWait, UsageSpent
-from ggactors.protocol.values import Status
+from ggactors.protocol.values import THE_PROVIDER, Status
 from ggactors.rules.backoff import wait_secs
 from ggactors.rules.ceilings import Breach
 from ggactors.rules.congestion import CONGESTED
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from ggactors.protocol.values import Kind
     from ggactors.rules.priority import Weight
     from ggactors.rules.spend import Budget
-
-THE_PROVIDER = "the provider"
-"""What an agent waits on while its model's provider cannot be asked."""
 
 
 @frozen(kw_only=True)

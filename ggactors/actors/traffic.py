@@ -38,7 +38,13 @@ class Pass:
     may_leave: bool
     leave: Leave | None = None
     turned_away: bool = False
-    stirred: trio.Event = field(factory=trio.Event)
+    stirred: trio.Event | None = None
+    """Set when it should look again; there is one only while it waits."""
+
+    def stir(self) -> None:
+        """Let it look again, if it waits."""
+        if self.stirred is not None:
+            self.stirred.set()
 
     def settled(self) -> bool:
         """Tell whether it waits no more."""
@@ -68,6 +74,10 @@ class Lane:
         """Take a place in the lane, and go at once if that is possible. ``may_leave``: it goes elsewhere when the trouble lasts."""
         self._tickets += 1
         place = Pass(self._tickets, weight, not_before, may_leave)
+        now = self.now()
+        if not self._waiting and not_before <= now and opens_at(self.flow, now) <= now:
+            self.flow, place.leave = let_go(self.flow)
+            return place
         self._waiting[place.since] = place
         self._let_go()
         return place
@@ -76,9 +86,9 @@ class Lane:
         """Wait until a place is let go or turned away. Cancelled: it is in the lane no more."""
         try:
             while not place.settled():
-                place.stirred = trio.Event()
+                place.stirred = stirred = trio.Event()
                 with trio.move_on_after(self._looks_again(place) - self.now()):
-                    await place.stirred.wait()
+                    await stirred.wait()
                 self._let_go()
         except BaseException:
             self.withdraw(place)
@@ -131,6 +141,8 @@ class Lane:
 
     def _let_go(self) -> None:
         """Let go whoever may go now, and turn away whoever need not wait for trouble that lasts."""
+        if not self._waiting:
+            return
         now = self.now()
         while self._waiting and opens_at(self.flow, now) <= now:
             ripe = [place for place in self._waiting.values() if place.not_before <= now]
@@ -141,17 +153,17 @@ class Lane:
             place = ripe[chosen]
             del self._waiting[place.since]
             self.flow, place.leave = let_go(self.flow)
-            place.stirred.set()
+            place.stir()
         if is_down(self.flow, now):
             for place in [place for place in self._waiting.values() if place.may_leave]:
                 del self._waiting[place.since]
                 place.turned_away = True
-                place.stirred.set()
+                place.stir()
         if self._waiting and now < (opens := opens_at(self.flow, now)) < math.inf and opens != self._timed_for:
             # Those that wait set their clocks by what they were told when they lay down.
             self._timed_for = opens
             for place in self._waiting.values():
-                place.stirred.set()
+                place.stir()
 
 
 @define(kw_only=True, eq=False)

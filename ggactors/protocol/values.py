@@ -120,3 +120,7 @@ class Problem:
     def __str__(self) -> str:
         """Render as the one line ``ggactors check`` prints."""
         return f"{self.path}: {self.what}; {self.remedy}" if self.remedy else f"{self.path}: {self.what}"
+
+
+THE_PROVIDER = "the provider"
+"""What an agent waits on, as ``agent_state`` says it, while its model's provider cannot be asked. Its slot stays its own."""

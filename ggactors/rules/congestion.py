@@ -84,15 +84,15 @@ def left(flow: Flow, leave: Leave) -> Flow:
 
 def answered(flow: Flow, leave: Leave) -> Flow:
     """Take note of an answer: the account bears what it is asked. One to a call of an earlier era tells nothing of this one."""
-    full = flow.under_way + 1 > flow.width
-    back = left(flow, leave)
     if leave.era != flow.era:
-        return back
+        return left(flow, leave)
+    under_way = flow.under_way - 1
     if flow.shut:
-        return evolve(back, shut=False, probe=False, level=0, streak=0, width=2.0)
+        return evolve(flow, under_way=under_way, shut=False, probe=False, level=0, streak=0, width=2.0)
     # An unused width is no evidence that more would be borne.
+    full = flow.under_way + 1 > flow.width
     step = 0.0 if not full else 1.0 if flow.width < flow.goal else 1.0 / flow.width
-    return evolve(back, level=0, streak=0, width=flow.width + step)
+    return evolve(flow, under_way=under_way, level=0, streak=0, width=flow.width + step)
 
 
 def faulted(

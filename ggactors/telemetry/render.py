@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ggactors.protocol.values import IssueState
+from ggactors.protocol.values import THE_PROVIDER, IssueState
 from ggactors.telemetry.plaintext import Cell, Look, columns, cut, one_line, wrapped
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def doing(agent: AgentView) -> str:
         return one_line(agent.summary or "")
     if agent.state == "waiting":
         # What the provider said stands with the wait for it; whoever only queues behind another's fault has nothing to add.
-        why = f": {one_line(agent.doing)}" if agent.waiting_on == "the provider" and agent.doing else ""
+        why = f": {one_line(agent.doing)}" if agent.waiting_on == THE_PROVIDER and agent.doing else ""
         return f"on {one_line(agent.waiting_on)}{why}" if agent.waiting_on else ""
     return one_line(agent.doing or "")
 

@@ -8,8 +8,8 @@ import trio
 import trio.testing
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, turn, wait
 from ggactors.testing.accounts import Account
+from ggactors.testing.crews import finish, issue, turn, wait
 from ggactors.testing.simulation import Simulation
 
 

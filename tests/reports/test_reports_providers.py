@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 import trio
 import trio.testing
 
+from ggactors.app import open_run
+from ggactors.crew import crew_from_document
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write_crew
 from ggactors.testing.accounts import Account
+from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write_crew
 from ggactors.testing.simulation import Simulation
 
 HOURS = 3600.0
@@ -125,3 +128,31 @@ async def test_cancelling_a_real_run_reaches_a_two_hour_retry_wait_at_once_H45(t
     assert (outcome.status, outcome.exit_code) == (Status.CANCELED, 130)
     [waited] = [event for event in events if event.type == "retry_wait"]
     assert waited.wait_secs >= 2 * HOURS
+
+
+async def test_an_interrupt_takes_a_person_out_of_a_two_hour_retry_wait_every_time_H45(tmp_path):
+    replies = [{"error": {"status": 429, "retryAfterSecs": 2 * HOURS}}, finish("said it")]
+    (tmp_path / "crew").mkdir()
+    (tmp_path / "place").mkdir()
+    (tmp_path / "crew" / "script.json").write_text(json.dumps({"agents": {"root": replies}}))
+    one = {"id": "solo", "root": True, "model": "script/script.json", "capabilities": [{"id": "files"}]}
+    crew = crew_from_document({"name": "one", "agents": [one]}, folder=tmp_path / "crew")
+    waits: list = []
+    with trio.fail_after(60):
+        run = open_run(crew, workspace=tmp_path / "place", home=tmp_path / "state", task="say it", interactive=True)
+        async with run as live:
+            async for event in live.events():
+                if event.type != "agent_state" or event.state != "waiting":
+                    continue
+                waits.append(event.waiting_on)
+                if event.waiting_on == "the provider":
+                    assert live.interrupt().accepted
+                elif len(waits) < 4:
+                    # The provider is not asked again before it said, so this waits anew, and is reached anew.
+                    live.send("root", "again")
+                else:
+                    break
+            live.close()
+            outcome = await live.outcome()
+    assert waits == ["the provider", "you", "the provider", "you"]
+    assert outcome.errors == 0

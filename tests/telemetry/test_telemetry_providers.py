@@ -6,6 +6,7 @@ from telemetry_stories import spawned, started, usage
 
 from ggactors.protocol import events
 from ggactors.telemetry.folds import fold
+from ggactors.telemetry.frame import frame_lines
 from ggactors.telemetry.plaintext import Look
 from ggactors.telemetry.render import agent_lines
 from ggactors.telemetry.story import headline, limit_text
@@ -67,3 +68,11 @@ def test_the_summary_says_what_an_issue_that_is_done_cost():
     )
     assert "1,000 tokens, 3; 500 tokens, 1.5 for each issue done" in text_of(summary_lines(fold([*tape, told]), WIDE))
     assert "for each issue done" not in text_of(summary_lines(fold(tape), WIDE))
+
+
+def test_the_slot_of_one_that_waits_for_its_provider_counts_as_taken():
+    view = fold([started(), spawned("root"), GOES_ON, WAITS])
+    view.run = "261130-1405-k3f"
+    assert "slots 1/4" in frame_lines(view, WIDE, rows=10, slots=4, elapsed=1.0)[0]
+    view.apply(events.AgentState(agent="root", state="waiting", waiting_on="A-1"))
+    assert "slots 0/4" in frame_lines(view, WIDE, rows=10, slots=4, elapsed=1.0)[0]
