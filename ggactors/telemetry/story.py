@@ -254,6 +254,8 @@ def _program(event: events.CodeExecution, look: Look) -> list[str]:
     ]
     if event.superseded:
         more.append(f"{event.superseded} endings superseded")
+    if event.untold:
+        more.append(f"{event.untold} of its {event.calls} calls are not told")
     more_said = ", ".join(more)
     head = f"  program {end} in {event.duration_ms} ms{f' ({more_said})' if more else ''}"
     printed = wrapped(_shortened("\n".join(event.logs)), look, indent=4) if event.logs else []

@@ -351,3 +351,10 @@ def test_a_blocked_hook_makes_a_headline_and_every_hook_a_line_of_its_agents_sto
     told = "\n".join(tell(ran("blocked", "2 failed\x1b[31m"), Look()))
     assert "agent-stop: tests blocked: 2 failed" in told
     assert "\x1b" not in told
+
+
+def test_a_programs_line_says_how_many_of_its_calls_are_not_told():
+    ran = events.CodeExecution(
+        agent="a", ok=True, finished=True, revoked=False, superseded=0, logs=(), duration_ms=5, calls=900, untold=400
+    )
+    assert tell(ran, Look()) == ["  program ran in 5 ms (its ending stands, 400 of its 900 calls are not told)"]
