@@ -80,6 +80,9 @@ def server_lines(text: str) -> list[str]:
         told = entry if isinstance(entry, dict) else {}
         args = told.get("args")
         words = [told.get("command", "?"), *(args if isinstance(args, list) else [])]
+        env = told.get("env")
+        # What is set for a program can make a harmless one do anything.
+        words = [*(f"{key}={value}" for key, value in (env.items() if isinstance(env, dict) else ())), *words]
         words = [told["url"]] if "url" in told else words
         lines.append(f"{name}: {' '.join(str(word) for word in words)}")
     return lines
@@ -129,6 +132,9 @@ class _Server:
         if url and urlsplit(url).scheme not in ("http", "https"):
             self.wrong("must be an http or https address", "write it whole, such as https://host/mcp", ".url")
         headers = self._mapping(entry.get("headers", {}), ".headers")
+        for key, value in headers.items():
+            if not (key.isascii() and value.isascii() and value.isprintable() and key.replace("-", "").isalnum()):
+                self.wrong("is no header: its name or value holds what no header may", "mend it", f".headers.{key}")
         return McpServer(name=self.name, kind=kind, url=url, headers=headers, secrets=self.secrets, path=self.path)
 
     def _kind(self, entry: dict[str, Any]) -> str | None:

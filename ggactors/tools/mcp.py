@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from ggactors.protocol.model import Image, Pictured
 from ggactors.protocol.values import Code, Problem, Refused
 from ggactors.rules.mcp import JOINT
 from ggactors.tools.endings import ENDING_TOOLS
+from ggactors.tools.mask import Mask
 from ggactors.tools.mcpclient import CannotConnect, Line, session_with, tools_of
 from ggactors.tools.render import json_text
 from ggactors.tools.toolbox import BUILT_IN, TOOL_NAME
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 LARGEST_IMAGE = 8 * 1024 * 1024
 """Bytes of one picture; a larger one is described."""
 MOST_IMAGES = 8
+DEEPEST = 100
+"""How deep the arguments of a call may be nested."""
 LONGEST_DESCRIPTION = 4096
 """Characters of a tool's description that are passed on: it is a server's text in every request of the agent."""
 
@@ -76,7 +80,10 @@ class McpTool:
 
     async def call(self, args: dict[str, Any]) -> str | Refused | Pictured:
         """Carry out a call. Cancelled: no process of the server is left."""
-        result = await self.line.call(self.spec.remote, args)
+        sent = _sendable(args)
+        if isinstance(sent, Refused):
+            return sent
+        result = await self.line.call(self.spec.remote, sent)
         return result if isinstance(result, Refused) else shown(result, self.spec.server.name)
 
 
@@ -148,17 +155,21 @@ class McpHouse:
         for one in self._catalogue.get(spec.config, ()):
             line = lines.get(one.server.name)
             if line is None:
-                line = lines[one.server.name] = Line(
-                    server=one.server,
-                    env=env,
-                    folder=folder,
-                    nursery=self._nursery,
-                    start_secs=spec.start_secs,
-                    timeout_secs=spec.timeout_secs,
-                    version=self._version,
-                )
+                line = lines[one.server.name] = self.line(one.server, spec, env=env, folder=folder)
             tools.append(McpTool(spec=one, line=line))
         return McpKit(tuple(tools), list(lines.values()))
+
+    def line(self, server: McpServer, spec: McpSpec, *, env: Mapping[str, str], folder: str) -> Line:
+        """Make a line to a server. It is opened by its first call."""
+        return Line(
+            server=server,
+            env=env,
+            folder=folder,
+            nursery=self._nursery,
+            start_secs=spec.start_secs,
+            timeout_secs=spec.timeout_secs,
+            version=self._version,
+        )
 
 
 @asynccontextmanager
@@ -183,7 +194,32 @@ async def open_mcp_house(version: str = "0") -> AsyncIterator[McpHouse]:
         del failure  # it holds this frame, and this frame held it
 
 
+def _sendable(args: dict[str, Any]) -> dict[str, Any] | Refused:
+    """Give arguments as JSON in UTF-8 has them: half of a surrogate pair is replaced; what is nested too deeply is refused."""
+    try:
+        sent = json.loads(json.dumps(args, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace"))
+        assert isinstance(sent, dict)
+        if _depth(sent) <= DEEPEST:
+            return sent
+        why = f"they are nested more than {DEEPEST} deep"
+    except (ValueError, TypeError, RecursionError) as error:
+        why = f"they cannot be sent as JSON: {error}"
+    return Refused(code=Code.INVALID_ARGUMENT, message=f"mend the arguments: {why}.")
+
+
+def _depth(value: object) -> int:
+    """Measure how deep a value is nested, one level at a time."""
+    deep, level = 0, [value]
+    while level and deep <= DEEPEST:
+        inner = [one for one in level if isinstance(one, dict | list)]
+        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        deep += bool(inner)
+    return deep
+
+
 def _unreachable(server: McpServer, why: str) -> Problem:
+    # A server that cannot start may print what it was given.
+    why = Mask(dict(server.secrets)).text(why)
     remedy = "mend the entry, start the server, or take it out of the config"
     return Problem(path=server.path, what=f"the MCP server {server.name}: {why}", remedy=remedy)
 

@@ -76,6 +76,7 @@ def test_every_fault_is_named_at_once_with_its_place_and_a_remedy_P2():
             "args": {"command": "x", "args": "y"},
             "ftp": {"type": "http", "url": "ftp://h"},
             "text": "npx",
+            "cut": {"url": "http://h", "headers": {"A": "x\ny"}},
         }
     ).problems
     named = [problem.path for problem in problems]
@@ -90,6 +91,7 @@ def test_every_fault_is_named_at_once_with_its_place_and_a_remedy_P2():
         "p: mcp.json mcpServers.args.args",
         "p: mcp.json mcpServers.ftp.url",
         "p: mcp.json mcpServers.text",
+        "p: mcp.json mcpServers.cut.headers.A",
     ]
     assert all(problem.remedy for problem in problems)
 
@@ -117,6 +119,14 @@ def test_whatever_a_config_holds_it_comes_to_servers_or_problems_and_can_be_show
     reading = read_mcp_text(text, {}, path="p")
     assert reading.servers or reading.problems
     assert all(isinstance(line, str) for line in server_lines(text))
+
+
+def test_whoever_is_to_say_yes_sees_what_is_started_and_what_is_set_for_it():
+    servers = {
+        "a": {"command": "git", "args": ["status"], "env": {"GIT_SSH_COMMAND": "evil"}},
+        "b": {"url": "http://h"},
+    }
+    assert server_lines(json.dumps({"mcpServers": servers})) == ["a: GIT_SSH_COMMAND=evil git status", "b: http://h"]
 
 
 def crew(**lead: object) -> dict:

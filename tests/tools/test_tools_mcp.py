@@ -203,6 +203,54 @@ async def test_wrong_arguments_are_invalid_and_secrets_are_masked_in_answers(tmp
         assert (await box.call(call("s__echo", text="it is fake-key-123"))).output == "it is [masked:KEY]"
 
 
+async def test_arguments_no_server_could_read_are_refused_or_mended_and_the_server_lives_on(tmp_path):
+    async with spoilt(tmp_path) as box:
+        pid = (await box.call(call("s__pid"))).output
+        assert (await box.call(call("s__echo", text="half \ud800 of a pair"))).output == "half ? of a pair"
+        deep: list = []
+        for _ in range(5000):
+            deep = [deep]
+        for value in (deep, float("nan"), {1, 2}):
+            assert (await box.call(call("s__echo", text=value))).code == Code.INVALID_ARGUMENT
+        assert (await box.call(call("s__pid"))).output == pid
+
+
+async def test_a_server_that_cannot_be_started_any_more_is_an_answer_and_no_crash(tmp_path):
+    script = tmp_path / "server.py"
+    script.write_text((HERE / "mcp_spoilt.py").read_text())
+    async with open_mcp_house() as house:
+        near = McpServer(name="s", kind="stdio", command=sys.executable, args=(str(script), "echo"), path="c.s")
+        assert await house.learn(SPEC, [near], env=ENV, folder=str(tmp_path)) == ()
+        script.unlink()
+        box = box_of(house.kit(SPEC, env=ENV, folder=str(tmp_path)))
+        answers = [await box.call(call("s__echo")) for _ in range(3)]
+        assert [answer.code for answer in answers] == [Code.IO_ERROR, Code.IO_ERROR, Code.UNAVAILABLE]
+        assert "ended before it could be asked anything" in answers[0].output
+        await box.close()
+
+
+async def test_a_call_cancelled_while_its_server_starts_leaves_no_process(tmp_path):
+    tell = f"import os, signal; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); signal.pause()"
+    mute = McpServer(name="s", kind="stdio", command=sys.executable, args=("-c", tell), path="c.s")
+    async with open_mcp_house() as house, trio.open_nursery() as nursery:
+        line = house.line(mute, SPEC, env=ENV, folder=str(tmp_path))
+        nursery.start_soon(line.call, "anything", {})
+        while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert not alive(int((tmp_path / "pid").read_text()))
+
+
+async def test_what_a_server_prints_of_its_secrets_when_it_cannot_start_is_masked(tmp_path):
+    told = "import sys; sys.exit('bad key fake-key-123')"
+    near = McpServer(
+        name="s", kind="stdio", command=sys.executable, args=("-c", told), secrets={"KEY": "fake-key-123"}, path="c.s"
+    )
+    async with open_mcp_house() as house:
+        (problem,) = await house.learn(SPEC, [near], env=ENV, folder=str(tmp_path))
+    assert "bad key [masked:KEY]" in problem.what
+
+
 async def test_calls_side_by_side_share_one_server(tmp_path):
     async with spoilt(tmp_path) as box:
         pids: list[str] = []
