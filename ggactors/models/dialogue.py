@@ -10,7 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from attrs import define, evolve, frozen
+from attrs import define, evolve, field, frozen
 
 from ggactors.protocol.model import Kept, Message, ToolCall, ToolResult
 from ggactors.rules.document import plain
@@ -134,24 +134,32 @@ class Heard:
 
 def calls_of(heard: Sequence[Heard], request: ModelRequest, cut: str) -> tuple[ToolCall, ...]:
     """Read the calls of a reply. ``cut`` says why a call that is not whole is not; each gets an id no other call has."""
-    taken = {call.id for message in request.messages for call in message.calls}
+    ids = _Ids({call.id for message in request.messages for call in message.calls})
     calls: list[ToolCall] = []
     for number, one in enumerate(heard, start=1):
-        name = _own_id(one.id, taken, f"call-{request.turn}-{number}")
-        taken.add(name)
+        name = ids.take(one.id, f"call-{request.turn}-{number}")
         args, fault = ({}, cut) if not one.whole else read_arguments(one.text)
         calls.append(ToolCall(id=name, tool=clean(one.name), args=args, fault=fault))
     return tuple(calls)
 
 
-def _own_id(wanted: str, taken: set[str], otherwise: str) -> str:
-    if not _ID.fullmatch(wanted):
-        wanted = otherwise
-    name, copy = wanted, 1
-    while name in taken:
-        copy += 1
-        name = f"{wanted[:58]}-{copy}"
-    return name
+@define
+class _Ids:
+    """The ids that are taken. A provider that sends one id a thousand times is no slower than any other."""
+
+    _taken: set[str]
+    _copies: dict[str, int] = field(factory=dict)
+
+    def take(self, wanted: str, otherwise: str) -> str:
+        """Take an id: the one that is wanted, if it can be sent back and nobody has it."""
+        if not _ID.fullmatch(wanted):
+            wanted = otherwise
+        name = wanted
+        while name in self._taken:
+            copy = self._copies[wanted] = self._copies.get(wanted, 1) + 1
+            name = f"{wanted[:56]}-{copy}"
+        self._taken.add(name)
+        return name
 
 
 def read_arguments(text: str) -> tuple[dict[str, Any], str | None]:
@@ -177,6 +185,11 @@ def read_arguments(text: str) -> tuple[dict[str, Any], str | None]:
 def _quoted(text: str) -> str:
     text = clean(" ".join(text[: 2 * _QUOTED].split()))
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}…"
+
+
+def storable(kept: Kept | None) -> Kept | None:
+    """Give what is kept of a reply, or None when it holds values that cannot be stored."""
+    return None if kept is None or plain(list(kept.items)).problems else kept
 
 
 def cut_words(most: int | None) -> str:

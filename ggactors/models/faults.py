@@ -6,7 +6,6 @@ the account has run out of money (a 429 that no wait cures), and, behind a statu
 
 from __future__ import annotations
 
-import math
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -50,6 +49,7 @@ _TOO_LONG = re.compile(
 _TOO_MUCH = re.compile(r"(?i)\brequest too large\b")
 _NO_MONEY = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_error"})
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|hf|nvapi|key)[-_][A-Za-z0-9*_.-]{6,}|\bAIza[\w-]{8,}|(?i:bearer\s+\S+)")
+_GREATEST = 1e15
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
@@ -208,7 +208,7 @@ def _number(written: str | None) -> float | None:
         number = float(written or "")
     except ValueError:
         return None
-    return number if math.isfinite(number) and number >= 0 else None
+    return number if 0 <= number < _GREATEST else None
 
 
 def _until(moment: str) -> float | None:

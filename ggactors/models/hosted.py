@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import httpx2
 from attrs import define, evolve, field, frozen
 
-from ggactors.models.dialogue import Gauge, size_of
+from ggactors.models.dialogue import Gauge, size_of, storable
 from ggactors.models.faults import rate_limits, status_fault, told_fault, transport_fault, words_of
 from ggactors.models.http import Broken, Events, Patience, Pools, Told, Unusable, check_stream
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
@@ -199,7 +199,8 @@ class HostedModel:
                     await events.finish()
                     break
         assembled = assembler.close(request)
-        return evolve(assembled, reply=evolve(assembled.reply, limits=rate_limits(response.headers)))
+        reply = evolve(assembled.reply, limits=rate_limits(response.headers), kept=storable(assembled.reply.kept))
+        return evolve(assembled, reply=reply)
 
     def _read(self, reply: ModelReply, request: ModelRequest) -> ModelReply:
         """Read a reply that a schema constrained as the one call it is."""

@@ -19,11 +19,14 @@ from ggactors.models.dialogue import (
     paired,
     read_arguments,
     sendable,
+    storable,
     tokens_of,
     written,
 )
 from ggactors.models.faults import rate_limits, retry_after, status_fault
-from ggactors.protocol.model import Message, ModelRequest, RateLimits, ToolCall, ToolResult
+from ggactors.protocol.agent import AgentFact, ReplyTaken
+from ggactors.protocol.model import Kept, Message, ModelReply, ModelRequest, RateLimits, ToolCall, ToolResult
+from ggactors.wire import Tagged
 
 IDS = st.sampled_from(["a", "b", "c", "d"])
 CALLS = st.lists(IDS.map(lambda one: ToolCall(id=one, tool="t", args={})), max_size=3, unique_by=lambda one: one.id)
@@ -141,6 +144,7 @@ def test_a_gauge_counts_from_what_the_last_request_was():
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
+        ({"retry-after": "1e300"}, None),
         ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0.0),
         ({"retry-after-ms": "20"}, 0.02),
         ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20ms"}, 0.02),
@@ -215,3 +219,21 @@ def test_a_stream_parts_into_the_same_events_wherever_the_network_cuts_it(cuts, 
         return found
 
     assert trio.run(read) == [("one", "{}"), ("", "a\nb"), ("", "ü"), ("", "last")]
+
+
+def test_an_id_that_comes_ten_thousand_times_is_made_unique_in_no_time():
+    heard = [Heard(id="same", name="t", text="{}")] * 10_000
+    assert len({call.id for call in calls_of(heard, request(), "cut off")}) == 10_000
+
+
+@given(st.recursive(PLAIN | st.integers() | st.floats() | ANY_TEXT, st.lists, max_leaves=5))
+def test_what_is_kept_of_a_reply_can_be_stored(value):
+    kept = storable(Kept(adapter="m", items=({"type": "reasoning", "value": cleaned(value)},)))
+    reply = ModelReply(kept=kept)
+    codec = Tagged(AgentFact)
+    fact = ReplyTaken(agent="root", turn=1, reply=reply)
+    assert codec.unpack(codec.pack(fact)).reply.kept == kept
+
+
+def test_limits_too_great_to_be_stored_are_not_told():
+    assert rate_limits({"x-ratelimit-remaining-tokens": "1e300"}) is None
