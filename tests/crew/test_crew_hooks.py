@@ -49,9 +49,9 @@ from ggactors.protocol.hooks import BuiltInAction, CommandAction, HookSpec, Scri
             for file in ("/etc/passwd", "../gate.sh", "a/../../gate.sh", "a\0b")
         ),
         (
-            {"event": "agent-stop", "action": {"type": "built-in", "script": "verify-completion"}},
+            {"event": "pre-write", "action": {"type": "built-in", "script": "verify-completion"}},
             ".action.script",
-            "'verify-completion' is not in this version",
+            "bind it to 'agent-stop'",
         ),
         (
             {"event": "pre-shell", "action": {"type": "built-in", "script": "refuse-empty-write"}},

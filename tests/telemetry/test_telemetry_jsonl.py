@@ -41,6 +41,9 @@ PROMISED = {
     "checkout_moved": "from to held reason",
     "hook": "event name outcome reason exitCode durationMs",
     "retry_wait": "model status waitSecs attempt",
+    "message": "message state sender queued text",
+    "attention": "item kind state issue title detail options default deadlineSecs answer note",
+    "task_ended": "task status summary verified queued",
     "log": "level message",
     "session_summary": "status exitCode summary verified turns errors usage cost limitHit issues stalled agents landed "
     "costPerDone tokensPerDone",
