@@ -260,3 +260,37 @@ async def test_a_call_that_is_cancelled_closes_its_connection_at_once_and_leaves
         await source.aclose()
         with trio.fail_after(5):
             await provider.settled()
+
+
+@adapters()
+async def test_wherever_a_stream_ends_there_is_the_whole_reply_or_none(adapter, patience):
+    said = Said(
+        text="ünï", thinking="hm", calls=(("c1", "read_file", {"path": "a"}), ("c2", "finish", {"summary": "b"}))
+    )
+    left, found = [], []
+
+    def answer(asked):
+        events = whole(asked, said).pieces
+        if not left:
+            ends = [sum(map(len, events[:number])) for number in range(1, len(events))]
+            left.extend(place + more for place in ends for more in (-3, 0, 9))
+            left.append(sum(map(len, events)))
+        place = left.pop(0)
+        # Cut off by the network, or ended as if it were all.
+        end = End.CUT if place % 2 and left else End.WHOLE
+        return Answer(pieces=(b"".join(events)[:place],), end=end)
+
+    async with open_provider(answer) as provider:
+        source = source_of(adapter, provider.url, patience=patience)
+        model = source.model_for("root", "lead")
+        while left or not provider.asked:
+            try:
+                reply = await model.reply(REQUEST)
+            except ModelFault as fault:
+                assert fault.retryable, str(fault)
+            else:
+                found.append((reply.text, [(call.id, call.args, call.fault) for call in reply.calls]))
+        await source.aclose()
+    assert len(provider.asked) > 20
+    assert found
+    assert all(one == ("ünï", [("c1", {"path": "a"}, None), ("c2", {"summary": "b"}, None)]) for one in found)
