@@ -108,6 +108,11 @@ params = { env = [] }
 #id = "memories"
 #params = { maxMemories = 64, maxTextBytes = 8192 }
 
+# Tools of MCP servers, declared in a file beside this one; see docs/reference/mcp.md.
+#[[agents.capabilities]]
+#id = "mcp"
+#params = { config = "mcp.json", timeoutSecs = 60 }
+
 # A gate: an agent's ending stands, and its issue goes on, only once this passes.
 #[[agents.hooks]]
 #event = "agent-stop"

@@ -153,7 +153,9 @@ class _Server:
 
         def fill(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
-            filled = self.variables.get(name) or default
+            filled = self.variables.get(name)
+            if default is not None and not filled:
+                filled = default
             if filled is None:
                 self.wrong(f"the variable {name} is not set", f"set it, or write ${{{name}:-…}}", where)
                 return ""

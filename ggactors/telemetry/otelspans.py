@@ -294,7 +294,7 @@ class SpanBook:
         if isinstance(event, events.Log) and event.level not in ("warning", "error"):
             return
         agent = self._agents.get(event.agent or "")
-        fields = {name: getattr(event, name) for name in PLAIN.get(event.type, ())}
+        fields = {name: getattr(event, name, None) for name in PLAIN.get(event.type, ())}
         told = {f"gg.{name}": value for name, value in fields.items()}
         self._tell(self._run if agent is None else agent.span, f"gg.{event.type}", told)
         if agent is not None and isinstance(event, events.RetryWait | events.CodeExecution):
@@ -349,6 +349,9 @@ PLAIN: dict[str, tuple[str, ...]] = {
     "stuck": ("repeats", "cause", "nudges"),
     "compacted": ("before", "after", "fallback"),
     "log": ("level",),
+    "attention": ("item", "kind", "state", "issue"),
+    "message": ("state", "sender"),
+    "task_ended": ("task", "status"),
 }
 """What is told of an event without a span of its own: its plain fields, none that holds what somebody said."""
 

@@ -148,7 +148,10 @@ def _navigation(fold: ReportFold) -> Markup:
 def _attention(fold: ReportFold) -> Markup | None:
     """Say first what needs a person: what failed, stalls, ceilings, loops that do not converge, a held landing."""
     view = fold.view
-    lines: list[Markup] = []
+    lines: list[Markup] = [
+        join([chip("warn", asked.kind), " ", link("a", asked.agent or "?"), f" asks: {one_line(asked.title)}"])
+        for asked in fold.asked.values()
+    ]
     for issue in view.issues.values():
         if issue.state is IssueState.FAILED:
             lines.append(

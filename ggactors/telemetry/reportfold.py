@@ -50,6 +50,8 @@ class ReportFold:
     briefs: dict[str, str] = field(factory=dict)
     tools: dict[str, int] = field(factory=dict)
     """How many tool calls each agent made."""
+    asked: dict[str, events.Attention] = field(factory=dict)
+    """What waits for the operator's answer, by item."""
     by_profile: dict[str, Spend] = field(factory=dict)
     by_model: dict[str, Spend] = field(factory=dict)
     by_issue: dict[str, Spend] = field(factory=dict)
@@ -77,6 +79,8 @@ class ReportFold:
                 self.tools[name] = self.tools.get(name, 0) + 1
             case events.UsageSpent():
                 self._spent(event)
+            case events.Attention():
+                self._ask(event)
             case events.SessionStarted() | events.SessionEnded():
                 self._cut()
             case _:
@@ -139,6 +143,14 @@ class ReportFold:
         for life in self._lives.values():
             self._leave(life)
             life.state = "ended"
+        self.asked.clear()
+
+    def _ask(self, event: events.Attention) -> None:
+        """Take note of a question; what only tells of another event is shown by that."""
+        if event.state == "open" and event.kind in ("question", "approval"):
+            self.asked[event.item] = event
+        else:
+            self.asked.pop(event.item, None)
 
     def _spent(self, event: events.UsageSpent) -> None:
         agent = self.view.agents_by_id.get(event.agent or "")

@@ -37,6 +37,13 @@ def test_both_kinds_are_read_and_their_variables_filled_in():
     assert (near.kind, far.kind, old.kind, bare.kind) == ("stdio", "http", "sse", "http")
 
 
+def test_a_variable_that_is_set_to_nothing_fills_in_nothing_or_its_default():
+    reading = read_mcp_text(
+        json.dumps({"mcpServers": {"a": {"command": "x", "args": ["${E}", "${E:-else}"]}}}), {"E": ""}, path="p"
+    )
+    assert reading.servers[0].args == ("", "else")
+
+
 def test_what_fills_env_and_headers_is_masked_and_what_fills_paths_is_not():
     near, far = read(
         {

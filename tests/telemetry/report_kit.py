@@ -133,6 +133,16 @@ def small() -> list[events.Event]:
         events.BoardStalled(issue="ISSUE-2", blocker="ISSUE-1"),
         state("root", "running"),
         events.Log(level="warning", message=HOSTILE),
+        events.Attention(
+            agent="root",
+            item="Q-1",
+            kind="question",
+            state="open",
+            title=f"Which one? {HOSTILE}",
+            detail="",
+            options=(),
+            default="deny",
+        ),
         events.CheckoutMoved(source="a" * 40, target="a" * 40, held=("x.py",), reason="dirty"),
         state("root", "ended", status="completed", summary=HOSTILE),
     ]

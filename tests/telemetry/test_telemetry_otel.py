@@ -7,17 +7,18 @@ import threading
 import time
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from attrs import fields
 
 from ggactors.app.exporting import telemetry_problems
 from ggactors.protocol.crew import TelemetrySpec
-from ggactors.protocol.events import AgentSpawned, AgentState, Log, SessionEnded, SessionStarted
+from ggactors.protocol.events import AgentSpawned, AgentState, Event, Log, SessionEnded, SessionStarted
 from ggactors.protocol.values import Status
 from ggactors.rules.launch import read_document
 from ggactors.telemetry.otel import OtelExport, OtelSettings, choose_otel
-from ggactors.telemetry.otelspans import nanoseconds
+from ggactors.telemetry.otelspans import SpanBook, nanoseconds
 from ggactors.testing.crews import finish, run_to_end, turn, write_crew
 
 pytest.importorskip("opentelemetry.sdk", reason="the extra otel is not installed")
@@ -264,6 +265,29 @@ def test_spans_that_nobody_ended_end_with_the_stream(collector):
     export.close()
     assert {span.name for span in collector.spans} == {"invoke_workflow c", "invoke_agent P"}
     assert {span.end_time_unix_nano for span in collector.spans} == {nanoseconds("2026-01-01T00:00:05.000Z")}
+
+
+def sample(kind: type[Any]) -> Any:
+    """Make an event of a type, of plain values."""
+    plain_values = {"str": "x", "int": 1, "float": 1.0, "bool": True, "tuple": (), "dict": {}}
+    values = {
+        one.name: next(value for word, value in plain_values.items() if str(one.type).startswith(word))
+        for one in fields(kind)
+        if one.name not in ("agent", "seq", "time", "run")
+    }
+    return kind(agent="root", time="2026-01-01T00:00:03.000Z", run="r", **values)
+
+
+@pytest.mark.parametrize("kind", get_args(Event), ids=lambda kind: kind.type)
+def test_every_event_passes_whether_or_not_its_run_and_agent_were_heard_of(kind):
+    from opentelemetry.sdk.trace import TracerProvider
+
+    tracer = TracerProvider(shutdown_on_exit=False).get_tracer("t")
+    for before in ((), (START, spawned("root"))):
+        book = SpanBook(tracer=tracer, providers={}, mask=str, content=True)
+        for event in (*before, sample(kind), sample(kind)):
+            book.take(event)
+        book.close()
 
 
 AT = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://h:4318"}

@@ -92,6 +92,7 @@ def test_states_stalls_reviews_merges_ceilings_and_changes_are_told():
         "No epic",
     ):
         assert said in SPOKEN
+    assert " asks: Which one?" in SPOKEN
     assert "waited" in SPOKEN  # how long the root waited
 
 
