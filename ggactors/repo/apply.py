@@ -172,11 +172,12 @@ class Mover:
 
     def _put_in_place(self, number: int, path: bytes) -> None:
         target = self._place.on_disk(path)
-        self._trail.made += make_folders(self._disk, os.path.dirname(target))
+        make_folders(self._disk, os.path.dirname(target), self._trail.made)
         self._parents_real(path)
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             if stat.S_ISDIR(os.lstat(target).st_mode):
                 self._clear_folders(target)
+        self._trail.placed[path] = os.lstat(self._beside(number))  # first: whatever fails after this, it is known as ours
         try:
             self._disk.place(self._beside(number), target)
         except FileExistsError:
@@ -246,7 +247,7 @@ class Mover:
             target = self._place.on_disk(path)
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
                 now = os.lstat(target)
-                if stat.S_ISDIR(now.st_mode):
+                if stat.S_ISDIR(now.st_mode) and now.st_ino == found.st_ino:
                     with contextlib.suppress(OSError):
                         os.rmdir(target)
                 elif (now.st_ino, now.st_mtime_ns, now.st_size) == (found.st_ino, found.st_mtime_ns, found.st_size):

@@ -159,6 +159,7 @@ class Lock:
         self._wait = wait
         self._forsaken = forsaken
         self._handle: int | None = None
+        self._held = False
 
     def __enter__(self) -> Self:
         """Take the lock, waiting for its holder."""
@@ -183,6 +184,7 @@ class Lock:
                 time.sleep(pause)
                 pause = min(pause * 2, 0.05)
             else:
+                self._held = True
                 return self
 
     def _mark(self) -> tuple[int, int, int] | None:
@@ -202,28 +204,36 @@ class Lock:
             os.fsync(self._handle)
 
     def commit(self) -> None:
-        """Let the prepared content become the file."""
-        assert self._handle is not None
+        """Let the prepared content become the file. When this raises, it has not."""
+        self._close()  # first: a disk may tell only now that it could not write
         self.disk.rename(self.lock, self.path)
-        os.close(self._handle)
-        self._handle = None
+        self._held = False
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            handle, self._handle = self._handle, None
+            os.close(handle)
 
     def __exit__(self, *_: object) -> None:
         """Give the lock back; what was prepared but not committed is dropped."""
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        if self._held:
+            self._held = False
+            with contextlib.suppress(OSError):
+                self._close()
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self.lock)
 
 
-def make_folders(disk: Disk, path: bytes) -> list[bytes]:
-    """Create a folder and its missing parents; answer those created, outermost first."""
+def make_folders(disk: Disk, path: bytes, made: list[bytes] | None = None) -> list[bytes]:
+    """Create a folder and its missing parents; answer those created, outermost first, after what is in ``made`` already.
+
+    ``made`` holds them also when it fails half way.
+    """
     missing = []
     while not os.path.isdir(path):
         missing.append(path)
         path = os.path.dirname(path)
-    made = []
+    made = [] if made is None else made
     for folder in reversed(missing):
         try:
             disk.mkdir(folder)

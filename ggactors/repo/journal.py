@@ -143,9 +143,16 @@ class OpenJournal:
             raise
 
     def close(self) -> None:
-        """Drop journal and staging: the move is over, one way or the other."""
-        _forget(self._place)
-        os.close(self._handle)
+        """Drop journal and staging: the move is over, one way or the other.
+
+        A disk that refuses even that undoes nothing: the next ``recover`` finds the move finished, or undone already.
+        """
+        try:
+            with contextlib.suppress(OSError):
+                _forget(self._place)
+        finally:
+            with contextlib.suppress(OSError):
+                os.close(self._handle)
 
 
 def _forget(place: Place) -> None:

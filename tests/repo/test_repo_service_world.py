@@ -92,6 +92,67 @@ async def test_sixteen_issues_sealed_and_merged_at_once_lose_nothing(place):
     await repo.close()
 
 
+async def test_sixteen_agents_committing_by_git_at_once_beside_an_operator_using_git_lose_nothing(place):
+    """Agents commit with git while others are sealed, merged and landed, and the operator commits and collects."""
+    init(place[0], {"mine": "0\n", **{f"f{n}": f"{n}\n" for n in range(16)}})
+    repo = await start(place)
+    landed, left = [], 16
+
+    async def agent(number):
+        nonlocal left
+        issue = f"AUTH-{number}"
+        root = (await repo.open_worktree(issue)).root
+        for step in range(2):
+            write(Path(root), {f"own/{number}-{step}": "x\n", f"f{number}": f"step {step}\n"})
+            await trio.to_thread.run_sync(git, root, "add", "-A")
+            await trio.to_thread.run_sync(git, root, "commit", "-qm", f"{issue} {step}")
+        write(Path(root), {f"own/{number}-last": "uncommitted\n"})
+        sealed = await repo.seal(issue, SIGN, "m")
+        assert isinstance(sealed, Sealed), sealed
+        assert isinstance(await repo.merge(issue, sealed.commit, SIGN, f"Merge {issue}"), Merged)
+        await repo.discard(issue, accepted=True)
+        if number % 4 == 0:
+            landed.append(await repo.land())
+        left -= 1
+
+    def operate(turn):
+        write(place[0], {"mine": f"{turn}\n"})
+        for command in (["add", "mine"], ["commit", "-qm", f"operator {turn}"]):
+            tries = (
+                git_code(place[0], *command) for _ in range(500)
+            )  # git itself waits for no lock: a person tries again
+            assert 0 in tries, command
+        if turn % 5 == 0:
+            git(place[0], "gc", "-q", "--prune=now")
+
+    async def operator():
+        turn = 0
+        while left:
+            turn += 1
+            await trio.to_thread.run_sync(operate, turn)
+            await trio.lowlevel.checkpoint()
+        commits.append(turn)
+
+    commits: list[int] = []
+    async with repo.packing(), trio.open_nursery() as nursery:
+        nursery.start_soon(operator)
+        for number in range(16):
+            nursery.start_soon(agent, number)
+    final = await repo.land()
+    assert final.reason is None, final
+    for where in (place[0], Path(repo.facts.main)):
+        assert git(where, "status", "--porcelain") == b""
+        assert git(where, "fsck", "--strict", "--no-dangling") == b""
+        assert all((where / f"f{n}").read_text() == "step 1\n" for n in range(16))
+        assert sorted(path.name for path in (where / "own").iterdir()) == sorted(
+            f"{n}-{step}" for n in range(16) for step in ("0", "1", "last")
+        )
+    log = git(place[0], "log", "--format=%s").decode().splitlines()
+    assert sum(line.startswith("operator ") for line in log) == commits[0] > 1
+    assert sum(line.startswith("AUTH-") for line in log) == 32
+    await repo.close()
+
+
 async def test_no_identity_signing_demanded_and_failing_hooks_stop_no_commit_of_the_runtime_H2_H3_H4(
     place, monkeypatch
 ):
