@@ -7,6 +7,7 @@ random key that nobody knows. One call runs at a time, the others queue: a secon
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import threading
 from typing import TYPE_CHECKING, Any
@@ -121,6 +122,9 @@ class LlamaServer:
         params.model.path = str(self.path)
         params.n_ctx = self.window
         params.n_parallel = 1
+        # Its threads wait for each other spinning, so more than there are free processors make it slower, not faster; the
+        # other half is for what agents run.
+        params.cpuparams.n_threads = max((os.cpu_count() or 2) // 2, 1)
         # Between two batches of a prompt is where a call that was cancelled can stop.
         params.n_batch = 256
         params.warmup = False
