@@ -18,10 +18,11 @@ from ggactors.app.coding import hire
 from ggactors.app.servers import kit_for
 from ggactors.models.resolve import traits_of
 from ggactors.ports import LaunchRefused
+from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.board import IssueAssigned, ReviewAssigned
 from ggactors.protocol.crew import TASKS
-from ggactors.protocol.values import Code, Kind, Refused
-from ggactors.rules.briefs import memories_known, memories_unreadable, system_prompt
+from ggactors.protocol.values import Code, Kind, Refused, Role
+from ggactors.rules.briefs import dirty_note, memories_known, memories_unreadable, system_prompt
 from ggactors.rules.memories import index
 from ggactors.store.memories import MemoryShelf
 from ggactors.tools.board import parse_wait
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from ggactors.app.talking import Talk
     from ggactors.ports import Hooks, Model, Repository, ServedToolbox, Workbench
     from ggactors.programs.pool import Programs
-    from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.crew import Profile
     from ggactors.protocol.model import ModelTraits
     from ggactors.protocol.skills import Skill
@@ -61,8 +61,27 @@ if TYPE_CHECKING:
     from ggactors.tools.watchdog import Watchdog
 
 
+ROOT = "root"
+"""The id of the one agent that is given the operator's task (D3)."""
+
 Assigned = IssueAssigned | ReviewAssigned
 """What a board-dispatched agent was assigned to."""
+
+
+def root_order(launch: Launch, repository: Repository | None) -> AgentOrder:
+    """Write the order of the run's root: it is given the operator's task, in main or, without a board, in the workspace itself."""
+    root = launch.crew.root
+    workdir = str(launch.workspace) if repository is None else repository.facts.root
+    return AgentOrder(
+        id=ROOT,
+        profile=root.id,
+        kind=Kind.ROOT,
+        role=Role.STANDARD,
+        brief=launch.task,
+        workdir=workdir,
+        branch=None if repository is None else repository.facts.branch,
+        notes="" if repository is None else dirty_note(repository.facts.dirty),
+    )
 
 
 @define
@@ -231,9 +250,7 @@ class Hiring:
         # Git started by an agent finds its worktree, also from a subdirectory, and never a repository around the state home.
         if self.repository is None:
             return agent_environment(agent, profile, os.environ, token=self.watchdog.token)
-        env = agent_environment(
-            agent, profile, os.environ, ceiling=str(self.folder.path), token=self.watchdog.token
-        )
+        env = agent_environment(agent, profile, os.environ, ceiling=str(self.folder.path), token=self.watchdog.token)
         # Commits an agent makes itself bear the same identity as those the runtime makes of its work.
         for name, value in self.repository.facts.git_env:
             if name.startswith(("GIT_AUTHOR_", "GIT_COMMITTER_")) and name not in os.environ:

@@ -211,7 +211,7 @@ class Run:
 
         ``note`` goes with the answer to whoever asked. Raises ValueError for a choice that is none of the item's.
         """
-        refused = self._staff.talk.attention.answer(item_id, choice, note)
+        refused = self._staff.talk.attention.answer(item_id, self._staff.talk.mask(choice), self._staff.talk.mask(note))
         if refused is not None and refused.code is Code.INVALID_ARGUMENT:
             raise ValueError(refused.message)
         return Receipt(agent="", accepted=refused is None)
@@ -232,7 +232,7 @@ class Run:
         item = AttentionItem(
             id="",
             kind=AttentionKind.QUESTION,
-            title=question,
+            title=self._staff.talk.mask(question),
             agent=agent_id,
             options=tuple(options),
             default=default,

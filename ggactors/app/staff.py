@@ -28,11 +28,11 @@ from ggactors.actors.switch import Switch
 from ggactors.actors.teardown import Teardown
 from ggactors.actors.traffic import Traffic
 from ggactors.app.account import account_of, board_of, give_account, land
-from ggactors.app.hiring import Assigned, Hiring
+from ggactors.app.hiring import ROOT, Assigned, Hiring, root_order
 from ggactors.app.hooking import SESSION, Hooking
 from ggactors.app.talking import Talk
 from ggactors.ports import JournalBroken
-from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder, Stop, Wake
+from ggactors.protocol.agent import AgentFact, AgentLetter, Stop, Wake
 from ggactors.protocol.board import (
     BoardAnswer,
     BoardLetter,
@@ -53,8 +53,7 @@ from ggactors.protocol.run import (
     RunOpened,
     StopRun,
 )
-from ggactors.protocol.values import Kind, Role, Status
-from ggactors.rules.briefs import dirty_note
+from ggactors.protocol.values import Kind, Status
 from ggactors.rules.charter import charter_of
 from ggactors.rules.priority import Chains
 from ggactors.runtime.fairlock import FairLock
@@ -65,6 +64,7 @@ if TYPE_CHECKING:
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
     from ggactors.ports import Hooks
+    from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.events import Event
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat
@@ -78,8 +78,6 @@ NUDGE_CODEC: Codec[Nudge, None] = Codec(Nudge, None)
 MERGER_CODEC: Codec[MergerLetter, None] = Codec(MergerLetter, None)
 AGENT_FACTS: Tagged[AgentFact] = Tagged(AgentFact)
 RUN_FACTS: Tagged[RunFact] = Tagged(RunFact)
-
-ROOT = "root"
 
 
 async def _no_worktree(issue: str, reason: str) -> None:
@@ -138,7 +136,13 @@ class Staff:
     async def open(self) -> None:
         """Make what the run was launched with durable. Raises JournalBroken."""
         launch = self.launch
-        opened = RunOpened(run=self.folder.id, workspace=str(launch.workspace), task=launch.task, version=__version__)
+        opened = RunOpened(
+            run=self.folder.id,
+            workspace=str(launch.workspace),
+            task=launch.task,
+            version=__version__,
+            options=self.talk.options,
+        )
         await self.place.journal.commit("run", [RUN_FACTS.pack(opened)])
 
     def start(self, system: System) -> None:
@@ -194,7 +198,7 @@ class Staff:
             self._nudged.append(system.spawn("scheduler", scheduler, NUDGE_CODEC))
             self._merger = system.spawn("merger", merger, MERGER_CODEC)
             self._nudged.append(self._merger)
-        self._spawn(self._root_order(), self.pool.seat(ROOT), None)
+        self._spawn(root_order(self.launch, self.place.repository), self.pool.seat(ROOT), None)
 
     def _hire_office(self, presence: Presence | None) -> Teardown | None:
         """Make the desk and the hiring office; answer what tears worktrees down, where there are any."""
@@ -240,28 +244,13 @@ class Staff:
             mcp=self.place.mcp,
         )
         env = self._hiring.environment(SESSION, self.launch.crew.root)
-        self._hooks = self._hiring.opening = hooking.of_session(self._root_order(), env)
+        self._hooks = self._hiring.opening = hooking.of_session(root_order(self.launch, self.place.repository), env)
         return teardown
 
     def _board_tells(self, event: Event) -> None:
         """Let what the board tells reach those who weigh calls by it before anybody acts on it."""
         self.chains.hear(event)
         self.place.emit(event)
-
-    def _root_order(self) -> AgentOrder:
-        root = self.launch.crew.root
-        repository = self.place.repository
-        workdir = str(self.launch.workspace) if repository is None else repository.facts.root
-        return AgentOrder(
-            id=ROOT,
-            profile=root.id,
-            kind=Kind.ROOT,
-            role=Role.STANDARD,
-            brief=self.launch.task,
-            workdir=workdir,
-            branch=None if repository is None else repository.facts.branch,
-            notes="" if repository is None else dirty_note(repository.facts.dirty),
-        )
 
     def _say_what_was_found(self) -> None:
         repository = self.place.repository

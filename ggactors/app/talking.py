@@ -6,7 +6,7 @@ Law: nothing here waits but ``persons_turn``; a text that an agent takes has a r
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
 
@@ -16,6 +16,7 @@ from ggactors.actors.floor import Floor
 from ggactors.actors.mail import Mail
 from ggactors.protocol.agent import OPERATOR, GoOn, Leave
 from ggactors.protocol.values import Kind
+from ggactors.tools.mask import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,14 +36,23 @@ class Talk:
     emit: Callable[[Event], None]
     tell: Callable[[str, AgentLetter], bool]
     lives: Callable[[str], bool]
+    mask: Callable[[str], str] = field(init=False)
+    """Keeps the values of keys out of what a person says."""
     mail: Mail = field(init=False)
     attention: Attention = field(init=False)
     floors: dict[str, Floor] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         """Open the post office."""
+        self.mask = Mask(dict(self.launch.secrets)).text
         self.mail = Mail(emit=self.emit)
         self.attention = Attention(emit=self.emit)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Give what the run was launched with, as far as it is about talking, for its journal."""
+        launch = self.launch
+        return {"interactive": launch.interactive, "confirm": launch.confirm, "prompts": list(launch.prompts)}
 
     def floor_of(self, order: AgentOrder) -> Floor:
         """Make the floor of a new agent: the root's has the person, if there is one, and the tasks that queue."""
@@ -68,7 +78,7 @@ class Talk:
         """Hand a text to a living agent; None when there is none of that id."""
         if not self.lives(agent):
             return None
-        posted, letter = self.mail.post(agent, text, sender, queued=queued)
+        posted, letter = self.mail.post(agent, self.mask(text), sender, queued=queued)
         if not self.tell(agent, letter):
             self.mail.unread(letter)
             return None
