@@ -41,6 +41,8 @@ PROMISED = {
     "checkout_moved": "from to held reason",
     "hook": "event name outcome reason exitCode durationMs",
     "retry_wait": "model status waitSecs attempt",
+    "stuck": "repeats cause evidence nudges",
+    "compacted": "before after fallback",
     "message": "message state sender queued text",
     "attention": "item kind state issue title detail options default deadlineSecs answer note",
     "task_ended": "task status summary verified queued",
