@@ -99,6 +99,7 @@ class OtelExport:
     _thread: threading.Thread = field(init=False)
     _exporter: Any = None
     _told: bool = False
+    _shut: bool = False
     _why: str = ""
 
     def __attrs_post_init__(self) -> None:
@@ -126,12 +127,13 @@ class OtelExport:
             self.dropped += 1
         self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive() and self._exporter is not None:
+            self._shut = True
             self._exporter.shutdown()  # ends its waiting between tries
             self._thread.join(0.5)
         if self._thread.is_alive():
             self.say(f"the OpenTelemetry collector gave no answer in {seconds:g} s; the last spans are not sent")
         elif self.dropped or self.unsent:
-            why = f": {self._why}" if self._why else ""
+            why = f": {self._why}" if self._why and not self._told else ""
             self.say(f"{self.dropped} events and {self.unsent} spans did not reach the OpenTelemetry collector{why}")
 
     # ------------------------------------------------------------ the thread
@@ -159,7 +161,8 @@ class OtelExport:
             self._follow(book, ended)
             book.close()
             self._send(ended)
-            self._exporter.shutdown()
+            if not self._shut:
+                self._exporter.shutdown()
         finally:
             log.removeFilter(self._overhear)
 
@@ -183,14 +186,16 @@ class OtelExport:
         spans, ended.spans = ended.spans, []
         for start in range(0, len(spans), BATCH):
             batch = spans[start : start + BATCH]
-            if self._exporter.export(batch).name == "SUCCESS":
+            if not self._shut and self._exporter.export(batch).name == "SUCCESS":
                 self.sent += len(batch)
+                self._why = ""
             else:
                 self.unsent += len(batch)
                 self._trouble(f"spans do not reach the OpenTelemetry collector: {self._why or 'it refused them'}")
 
     def _overhear(self, record: Any) -> bool:
-        self._why = self.mask(record.getMessage())[:300]
+        # The first is the cause; what follows tells of tries, and of giving up.
+        self._why = self._why or self.mask(record.getMessage())[:300]
         return False
 
     def _trouble(self, message: str) -> None:
