@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import trio
 import trio.testing
+from interactive_kit import kinds, left, session
 
 from ggactors.ports import LaunchRefused
 from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
@@ -164,6 +165,14 @@ async def test_real_commands_that_only_tell_the_time_are_the_same_and_counting_o
     assert [event for event in events if event.type == "turn_outcome"][-1].turns == 14
     (*_, last) = [event for event in events if event.type == "stuck"]
     assert "still waiting" in last.evidence
+
+
+async def test_an_agent_with_a_person_at_its_prompt_is_nudged_and_never_ended_G6_G7(tmp_path):
+    async with session(tmp_path, [turn(LOOK, repeat=9), finish("gave up")], task="look") as run:
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.status, outcome.summary, outcome.exit_code) == ("completed", "gave up", 0)
+    assert [one.nudges for one in kinds(run, "stuck")] == [1, 2, 2, 2, 2, 2, 2]
 
 
 def test_prose_alone_is_stopped_by_the_ceilings_with_a_diagnosis_a_person_understands_E2_H36():
