@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import RateLimits
@@ -227,20 +227,27 @@ def _until(moment: str) -> float | None:
     return max((then - datetime.now(UTC)).total_seconds(), 0.0)
 
 
+_KINDS = (
+    ("SSLCertVerificationError", "shows a certificate that is not trusted here"),
+    ("SSLError", "does not speak TLS as it should; check whether its address begins with http or https"),
+    ("gaierror", "has an address whose name is not known"),
+    ("ProxyError", "cannot be reached through the proxy"),
+    ("ConnectTimeout", "did not take the connection in time"),
+    ("ConnectError", "cannot be reached"),
+    ("ReadTimeout", "was silent for too long"),
+    ("WriteTimeout", "did not take the request in time"),
+    ("DecodingError", "sent a body that cannot be decoded"),
+    ("RemoteProtocolError", "closed the connection, or broke the protocol, before the answer was whole"),
+)
+"""What transports' errors mean, by the names of their classes, those that say most first."""
+
+
 def words_of(error: BaseException) -> str:
     """Say the kind of a transport's error in plain words, never what it quotes."""
-    kinds: dict[str, str] = {
-        "ConnectTimeout": "did not take the connection in time",
-        "ConnectError": "cannot be reached",
-        "ReadTimeout": "was silent for too long",
-        "WriteTimeout": "did not take the request in time",
-        "RemoteProtocolError": "closed the connection, or broke the protocol, before the answer was whole",
-        "DecodingError": "sent a body that cannot be decoded",
-        "ProxyError": "cannot be reached through the proxy",
-    }
-    seen: Any = error
+    names: set[str] = set()
+    seen: BaseException | None = error
     while seen is not None:
-        if type(seen).__name__ in kinds:
-            return kinds[type(seen).__name__]
+        names |= {kind.__name__ for kind in type(seen).__mro__}
         seen = seen.__cause__ or seen.__context__
-    return f"could not be asked ({type(error).__name__})"
+    said = (words for name, words in _KINDS if name in names)
+    return next(said, f"could not be asked ({type(error).__name__})")

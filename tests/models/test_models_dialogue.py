@@ -2,6 +2,8 @@
 
 import json
 import re
+import socket
+import ssl
 
 import pytest
 import trio
@@ -23,10 +25,12 @@ from ggactors.models.dialogue import (
     tokens_of,
     written,
 )
-from ggactors.models.faults import rate_limits, retry_after, status_fault
+from ggactors.models.faults import rate_limits, retry_after, status_fault, words_of
 from ggactors.protocol.agent import AgentFact, ReplyTaken
 from ggactors.protocol.model import Kept, Message, ModelReply, ModelRequest, RateLimits, ToolCall, ToolResult
 from ggactors.wire import Tagged
+
+KEY = "sk-fake-0123456789abcdef"
 
 IDS = st.sampled_from(["a", "b", "c", "d"])
 CALLS = st.lists(IDS.map(lambda one: ToolCall(id=one, tool="t", args={})), max_size=3, unique_by=lambda one: one.id)
@@ -237,3 +241,23 @@ def test_what_is_kept_of_a_reply_can_be_stored(value):
 
 def test_limits_too_great_to_be_stored_are_not_told():
     assert rate_limits({"x-ratelimit-remaining-tokens": "1e300"}) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        (ssl.SSLCertVerificationError, "certificate"),
+        (ssl.SSLZeroReturnError, "TLS"),
+        (socket.gaierror, "name is not known"),
+        (ConnectionRefusedError, "cannot be reached"),
+    ],
+)
+def test_why_a_provider_cannot_be_reached_is_said_as_far_as_it_is_known(kind, says):
+    httpx2 = pytest.importorskip("httpx2")
+    error = httpx2.ConnectError(f"connection to {KEY} failed")
+    error.__cause__ = kind(f"with {KEY}")
+    wrapped = RuntimeError("of the client")
+    wrapped.__cause__ = error
+    assert says in words_of(wrapped)
+    assert KEY not in words_of(wrapped)
+    assert words_of(ValueError(KEY)) == "could not be asked (ValueError)"
