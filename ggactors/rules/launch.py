@@ -18,8 +18,8 @@ from ggactors.rules.launch_hooks import read_hooks
 from ggactors.rules.launch_limits import notes, read_limits
 from ggactors.rules.launch_models import read_models
 from ggactors.rules.launch_stuck import StuckDraft, read_stuck_detection
-from ggactors.rules.prices import unpriced
 from ggactors.rules.launch_telemetry import read_telemetry
+from ggactors.rules.prices import unpriced
 from ggactors.rules.shape import Place, Table, one_of, shown, words
 
 if TYPE_CHECKING:
@@ -39,9 +39,9 @@ LANDINGS = ("end", "each", "never")
 class Reading:
     """What a document came to. ``crew`` is None exactly when there are problems.
 
-    ``models``, ``hooks`` (the session's and every profile's), ``skills`` and ``mcp`` are those that could be read, for the checks of
-    files and keys, also when the rest is wrong; relative names in them are relative to ``folder``. ``notes`` are for the
-    operator and refuse nothing.
+    ``models``, ``hooks`` (the session's and every profile's), ``skills`` and ``mcp`` are those that could be read, for the
+    checks of files and keys, also when the rest is wrong; relative names in them are relative to ``folder``. ``notes`` are for
+    the operator and refuse nothing.
     """
 
     crew: Crew | None
