@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from interactive_kit import PROSE, kinds, left, mirrored, session, until
 
+from ggactors.programs.artifacts import problems
+from ggactors.protocol.program import Language
 from ggactors.testing.crews import finish, shell, turn, write
 
 if TYPE_CHECKING:
@@ -306,3 +308,31 @@ async def test_whenever_it_is_interrupted_the_conversation_stays_whole_and_the_s
     states = [one.state for one in kinds(run, "agent_state", agent="root")]
     assert states[-1] == "ended"
     assert not [pair for pair in pairwise(states) if pair == ("running", "running")]
+
+
+@pytest.mark.skipif(bool(problems([Language.PYTHON])), reason="pip install 'ggactors[code]'")
+async def test_an_agent_that_answers_with_programs_has_the_same_floor_interrupts_and_approvals_G7_X1(place):
+    slow = "from gg import shell\nshell.run('touch begun; sleep 70; touch late')\ngg.session.finish('no')\n"
+    asks = "from gg import files\nfiles.write_file('a.txt', 'a')\ngg.session.finish('wrote it')\n"
+    replies = [PROSE, {"program": slow}, {"program": asks}]
+    code = {"id": "responses-as-code", "params": {"language": "python"}}
+    profile = {"capabilities": [{"id": "files"}, {"id": "shell"}, code], "ask": ["files.write_file"]}
+    async with session(place, replies, task="go", profile=profile) as run:
+        assert await run.persons_turn()
+        assert [one.outcome for one in kinds(run, "turn_outcome")] == ["progressed"]
+        run.send("root", "go on")
+        await until(run, "tool_call", tool="shell.run")
+        assert run.interrupt().accepted
+        assert await run.persons_turn()
+        run.send("root", "write")
+        await until(run, "attention", state="open")
+        (item,) = run.attention()
+        assert item.title == "root wants to call files.write_file"
+        run.answer(item.id, "approve")
+        assert await run.persons_turn()
+        outcome = await left(run)
+    assert (outcome.status, outcome.summary) == ("completed", "wrote it")
+    assert (place / "work" / "a.txt").read_text() == "a"
+    assert not (place / "work" / "late").exists()
+    called = [one.call_id for one in kinds(run, "tool_call")]
+    assert sorted(called) == sorted(one.call_id for one in kinds(run, "tool_result"))

@@ -156,3 +156,26 @@ async def test_a_crew_that_names_the_check_and_has_none_is_refused_at_launch_G2(
     (problem,) = refused.value.problems
     assert problem.path == "agents[0].hooks[0]"
     assert "GGACTORS_VERIFY_COMPLETION" in problem.remedy
+
+
+async def test_a_merge_whose_agent_closes_unverified_does_not_stand_G5_M4(tmp_path, monkeypatch):
+    monkeypatch.setenv("GGACTORS_VERIFY_COMPLETION_MAX_RETRIES", "0")
+    repo = make_repo(tmp_path / "repo", {"a.py": "old\n"})
+    resolve = shell("echo both > a.py; git add a.py; git commit -q -m resolved")
+    script = {
+        "root": [
+            turn(issue("One"), issue("Two")),
+            wait("ISSUE-1", "ISSUE-2"),
+            finish("seen"),
+        ],
+        "ISSUE-?.*m": [turn(resolve), finish("resolved it")],
+        "ISSUE-1.*": [turn(write("a.py", "one\n")), finish("one")],
+        "ISSUE-2.*": [turn(write("a.py", "two\n")), finish("two")],
+    }
+    crew = write_crew(tmp_path / "crew", script, agents={"merger": GATE}, params={"maxRetries": 0})
+    outcome, events = await run_to_end(crew, repo.path, home=tmp_path / "state", verify="false")
+    assert sorted(outcome.issues.values()) == ["done", "failed"]
+    (failed,) = (one for one in of_type(events, "worktree_merged") if not one.merged)
+    assert "closed unverified" in failed.reason
+    assert repo.show("a.py") in ("one", "two")
+    assert outcome.exit_code == 4
