@@ -243,13 +243,19 @@ async def test_an_interrupted_program_is_told_with_its_open_call_and_its_ending_
     program = "gg.session.finish('early')\ngg.shell.run('sleep 60')"
     crew = write_crew(tmp_path / "crew", {"root": [says(program)]}, board=False, agents={"lead": CODER})
     seen: list = []
+    parked = trio.Event()
+
+    def see(event) -> None:
+        seen.append(event)
+        if event.type == "tool_call" and event.tool == "shell.run":
+            parked.set()
+
     with trio.fail_after(60):
         async with open_run(
             crew, workspace=tmp_path / "work", home=tmp_path / "state", task="t", interactive=True
         ) as run:
-            run.add_sink(seen.append)
-            while not any(one.type == "tool_call" and one.tool == "shell.run" for one in seen):
-                await trio.sleep(0.02)
+            run.add_sink(see)
+            await parked.wait()
             assert run.interrupt().accepted
             assert await run.persons_turn()
     (ran,) = of_type(seen, "code_execution")
