@@ -1,7 +1,7 @@
 """Who is served first where calls to a provider queue: whoever holds up the longest chain of open issues. Law: pure.
 
-``Chains`` keeps for every open issue the length of the longest chain of issues behind it, told of one change at a time: a change
-costs the edges it touches, and what it moves further up. Nothing is ever listed. ``pick`` chooses among those that wait, and lets
+``Chains`` knows the longest chain of open issues behind each: worked out when it is asked for, once, and forgotten only for what
+stands before an issue that changes. A change costs the edges it touches. ``pick`` chooses among those that wait, and lets
 nobody be passed for ever.
 """
 
@@ -32,38 +32,47 @@ Weight = tuple[int, int]
 
 NOTHING: Weight = (0, 0)
 
+EVERY_CHAIN = 1 << 62
+"""Longer than any chain."""
+
 
 @define
 class _Node:
-    """One issue. ``chains`` counts the open issues it holds back by the length of the chain each begins."""
+    """One issue: what holds it back, and what it holds back."""
 
     blockers: tuple[str, ...] = ()
     dependents: dict[str, None] = field(factory=dict)
-    chains: dict[int, int] = field(factory=dict)
     open: bool = False
-    behind: int = 0
     epic: str | None = None
-
-    @property
-    def chain(self) -> int:
-        """Give the length of the chain it begins, its own link included; 0 once it is finished."""
-        return self.behind + 1 if self.open else 0
 
 
 @define
 class Chains:
-    """The chains of a board."""
+    """The chains of a board. What was worked out is kept until an issue behind it changes.
+
+    Law: whatever is known of an issue is known of every open issue behind it, so that forgetting may stop at the first issue of
+    which nothing is known.
+    """
 
     _nodes: dict[str, _Node] = field(factory=dict)
-    _lengths: dict[int, int] = field(factory=dict)
-    """How many open issues begin a chain of each length."""
-    longest: int = 0
-    """The longest chain of the board."""
+    _behind: dict[str, int] = field(factory=dict)
 
     def behind(self, issue: str) -> int:
-        """Give how many issues stand in the longest chain behind an issue; 0 for one never heard of."""
-        node = self._nodes.get(issue)
-        return 0 if node is None else node.behind
+        """Give how many open issues stand in the longest chain behind an issue; 0 for one never heard of."""
+        known = self._behind
+        todo = [issue]
+        while todo:
+            at = todo[-1]
+            node = self._nodes.get(at)
+            waiting = [one for one in node.dependents if self._nodes[one].open] if node is not None else []
+            unknown = [one for one in waiting if one not in known]
+            if unknown and at not in known:
+                todo.extend(unknown)
+                continue
+            todo.pop()
+            if node is not None:
+                known[at] = max([known[one] + 1 for one in waiting], default=0)
+        return known.get(issue, 0)
 
     def epic_of(self, issue: str) -> str | None:
         """Give the epic an issue is grouped under now, if any."""
@@ -74,10 +83,16 @@ class Chains:
         """Take note of an issue as it stands now."""
         node = self._nodes.setdefault(issue, _Node())
         node.epic = epic
-        self._reblock(issue, node, dict.fromkeys(blockers))
-        was = node.chain
-        node.open = state not in FINISHED
-        self._rechain([(issue, was, node.chain)])
+        now, is_open = tuple(dict.fromkeys(blockers)), state not in FINISHED
+        if now == node.blockers and is_open == node.open:
+            return
+        self._forget((*node.blockers, *now))
+        for blocker in node.blockers:
+            if blocker not in now:
+                del self._nodes[blocker].dependents[issue]
+        for blocker in now:
+            self._nodes.setdefault(blocker, _Node()).dependents[issue] = None
+        node.blockers, node.open = now, is_open
 
     def hear(self, event: Event) -> None:
         """Take note of what an event of the board tells of an issue; every other tells nothing."""
@@ -96,64 +111,25 @@ class Chains:
         node = self._nodes.get(issue)
         if node is None:
             return
-        self._reblock(issue, node, {})
-        was, node.open = node.chain, False
-        self._rechain([(issue, was, 0)])
+        self._forget((issue, *node.blockers))
+        for blocker in node.blockers:
+            del self._nodes[blocker].dependents[issue]
         for dependent in node.dependents:
             other = self._nodes[dependent]
             other.blockers = tuple(blocker for blocker in other.blockers if blocker != issue)
         del self._nodes[issue]
 
-    def _reblock(self, issue: str, node: _Node, blockers: dict[str, None]) -> None:
-        """Replace the blockers of an issue; only edges that come or go are touched."""
-        moved: list[tuple[str, int, int]] = []
-        for blocker in node.blockers:
-            if blocker not in blockers:
-                other = self._nodes[blocker]
-                del other.dependents[issue]
-                moved += self._heard(blocker, other, node.chain, 0)
-        for blocker in blockers:
-            other = self._nodes.setdefault(blocker, _Node())
-            if issue not in other.dependents:
-                other.dependents[issue] = None
-                moved += self._heard(blocker, other, 0, node.chain)
-        node.blockers = tuple(blockers)
-        self._rechain(moved)
-
-    def _rechain(self, moved: list[tuple[str, int, int]]) -> None:
-        """Carry changed chains (issue, length before, length now) to what holds them back, as far as anything changes."""
-        while moved:
-            issue, was, now = moved.pop()
-            if was == now:
-                continue
-            self.longest = _recount(self._lengths, self.longest, was, now)
-            for blocker in self._nodes[issue].blockers:
-                moved += self._heard(blocker, self._nodes[blocker], was, now)
-
-    def _heard(self, issue: str, node: _Node, was: int, now: int) -> list[tuple[str, int, int]]:
-        """Let an issue hear that a chain behind it changed; what its own chain becomes of it."""
-        before = node.chain
-        node.behind = _recount(node.chains, node.behind, was, now)
-        return [(issue, before, node.chain)] if node.chain != before else []
-
-
-def _recount(counts: dict[int, int], longest: int, was: int, now: int) -> int:
-    """Move one chain from one length to another, 0 being none, and give the longest there is then."""
-    if was:
-        counts[was] -= 1
-        if not counts[was]:
-            del counts[was]
-    if now:
-        counts[now] = counts.get(now, 0) + 1
-        longest = max(longest, now)
-    while longest and longest not in counts:
-        longest -= 1
-    return longest
+    def _forget(self, issues: Iterable[str]) -> None:
+        """Forget what was worked out of these issues and of whatever holds them back."""
+        todo = [issue for issue in issues if self._behind.pop(issue, None) is not None]
+        while todo:
+            node = self._nodes[todo.pop()]
+            todo += [blocker for blocker in node.blockers if self._behind.pop(blocker, None) is not None]
 
 
 def weight(chains: Chains, kind: Kind, issue: str | None) -> Weight:
-    """Weigh an agent by what it holds up. Root and merge agents hold up the longest chain there is, whatever they are at."""
-    chain = chains.longest if issue is None or kind is Kind.MERGER else chains.behind(issue) + 1
+    """Weigh an agent by what it holds up. The root and merge agents hold up every chain there is, whatever they are at."""
+    chain = EVERY_CHAIN if issue is None or kind is Kind.MERGER else chains.behind(issue) + 1
     return chain, _RANK.get(kind, 0)
 
 

