@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.protocol.git import BroughtBack, Landing
 from ggactors.repo import conflicts, own, worktrees
+from ggactors.repo.collecting import no_collection
 from ggactors.repo.commits import compose, snapshot, write_commit
 from ggactors.repo.core import Core
 from ggactors.repo.faults import GitFault, show
@@ -128,8 +129,9 @@ def bring_back(remains: Remains, commit: str, branch: str, *, given: bool) -> Br
         _refuse(remains, operator, ref, before, sha)
         known = remains.vault.refs.read(own.START)
         grounds = [known] if known is not None and _holds(operator, known) else []
-        carry(store, operator.store, sha, grounds, has=operator.store.has)
-        operator.refs.move(ref, sha, before, f"ggactors: recovered from run {remains.run_id}")
+        with no_collection(operator):
+            carry(store, operator.store, sha, grounds, has=operator.store.has)
+            operator.refs.move(ref, sha, before, f"ggactors: recovered from run {remains.run_id}")
     known = remains.known
     return BroughtBack(
         repository=os.fsdecode(operator.root),

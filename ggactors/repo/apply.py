@@ -177,9 +177,10 @@ class Mover:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             if stat.S_ISDIR(os.lstat(target).st_mode):
                 self._clear_folders(target)
-        self._trail.placed[path] = os.lstat(self._beside(number))  # first: whatever fails after this, it is known as ours
+        beside = self._beside(number)
+        self._trail.placed[path] = os.lstat(beside)  # before it is there: known as ours whatever fails then
         try:
-            self._disk.place(self._beside(number), target)
+            self._disk.place(beside, target)
         except FileExistsError:
             raise InTheWay([path], "a file appeared at this very moment") from None
         self._trail.placed[path] = os.lstat(target)

@@ -9,6 +9,7 @@ from attrs import frozen
 
 from ggactors.protocol.git import Landing
 from ggactors.repo.apply import Move, move_checkout
+from ggactors.repo.collecting import no_collection
 from ggactors.repo.faults import GitFault, InTheWay, RefMoved, explain, show
 from ggactors.repo.history import contains
 from ggactors.repo.journal import recover
@@ -87,8 +88,10 @@ class Lander:
         try:
             index = operator.index()
             Preflight(operator, index, before, changes, ends=operator.line_ends(index), untouched=self.untouched).run()
-            carry(self.store, operator.store, tip, (source,), has=operator.store.has)
-            move_checkout(operator, move)
+            with no_collection(operator):
+                carry(self.store, operator.store, tip, (source,), has=operator.store.has)
+                move_checkout(operator, move)
+                carry(self.store, operator.store, tip, (source,), has=operator.store.has)  # a prune may heed no mark
         except InTheWay as error:
             return self._held(source, Held(reason="dirty", detail=str(error), paths=tuple(error.paths)))
         except RefMoved:

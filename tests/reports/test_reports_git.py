@@ -295,7 +295,7 @@ async def test_an_issue_is_done_only_once_its_merge_is_reachable_and_failed_work
         "ISSUE-1.0i": [turn(write("f", "one's\n")), finish()],
         "ISSUE-2.0i": [
             turn(write("f", "two's\n")),
-            turn(shell("while [ ! -e go ]; do sleep 0.02; done; rm go")),
+            turn(shell(f"while [ ! -e {tmp_path}/go ]; do sleep 0.02; done")),
             finish(),
         ],
         "ISSUE-*m": [turn(text="no idea")],
@@ -306,7 +306,7 @@ async def test_an_issue_is_done_only_once_its_merge_is_reachable_and_failed_work
         if event.type == "board_changed" and event.issue is not None and event.issue["state"] == "done":
             merged = Repo(Path(run.folder) / "repo.git").git("log", "--format=%B", "refs/heads/main")
             reachable[event.issue["id"]] = f"GGActors-Issue: {event.issue['id']}" in merged
-            (Path(run.folder) / "worktrees/ISSUE-2/go").touch()
+            (tmp_path / "go").touch()
 
     crew = write_crew(tmp_path / "crew", script, limits={"maxTurns": 4}, params={"maxRetries": 0})
     outcome, events = await run_to_end(crew, repo.path, home=home, during=during)
@@ -328,13 +328,13 @@ async def test_an_id_is_never_given_twice_not_even_after_a_removal_H22(tmp_path,
             wait("ISSUE-1", "ISSUE-2", "ISSUE-4"),
             finish(),
         ],
-        "ISSUE-1.*": [turn(shell("while [ ! -e go ]; do sleep 0.02; done; rm go")), finish()],
+        "ISSUE-1.*": [turn(shell(f"while [ ! -e {tmp_path}/go ]; do sleep 0.02; done")), finish()],
         "ISSUE-*i": [finish()],
     }
 
-    def during(run, event):
+    def during(_, event):
         if event.type == "board_changed" and event.issue is not None and event.issue["id"] == "ISSUE-4":
-            (Path(run.folder) / "worktrees/ISSUE-1/go").touch()
+            (tmp_path / "go").touch()
 
     outcome, _ = await run_to_end(write_crew(tmp_path / "crew", script), repo.path, home=home, during=during)
     assert outcome.issues == {"ISSUE-1": "done", "ISSUE-2": "done", "ISSUE-4": "done"}
