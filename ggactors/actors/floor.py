@@ -178,16 +178,16 @@ class Floor:
             if self.person:
                 return await self._hand_over(held=cut)
             return None if self._next_prompt() else self._whole(end)
-        if cut:
+        if cut and not prose:
             self._talk.user(interrupted_note())
             self._task_ended(SessionEnd(status=Status.CANCELED, summary="interrupted by the operator"))
             return await self._hand_over(held=True)
-        if not prose or (self.person and self._wanted()):
+        if not prose or (self.person and not cut and self._wanted()):
             return None
         self._last = None
         self.task += 1
         if self.person:
-            return await self._hand_over(held=False)
+            return await self._hand_over(held=cut)
         if self._next_prompt():
             message = f"task {self.task - 1} was answered without an ending call; going on with the next"
             self._agent.desk.emit(Log(agent=self._agent.id, level="warning", message=message))

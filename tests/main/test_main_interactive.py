@@ -247,6 +247,31 @@ async def test_a_message_to_a_busy_agent_is_read_at_its_next_turn_and_not_after_
         await left(run)
 
 
+@pytest.mark.parametrize("moment", range(2, 8))
+async def test_an_interrupt_of_an_answer_in_prose_hands_the_floor_over_once_and_loses_no_text_H46(place, moment):
+    async with session(place, [{**PROSE, "repeat": 9}]) as run:
+        assert await run.persons_turn()
+        before = run.seen[-1].seq
+        extra = []
+
+        def interrupt(event):
+            if event.seq == before + moment:
+                extra.append(run.send("root", "one more thing"))
+                run.interrupt()
+
+        run.add_sink(interrupt)
+        run.send("root", "what is this?")
+        await until(run, "agent_state", nth=2, state="waiting")
+        if run.go_on().accepted:
+            assert await run.persons_turn()
+        outcome = await left(run)
+        assert not await run.persons_turn()
+    assert [receipt.state for receipt in extra] in ([], ["delivered"])
+    assert outcome.exit_code == (130 if outcome.status == "canceled" else 0)
+    waits = [one.waiting_on for one in kinds(run, "agent_state", state="waiting")]
+    assert waits == ["you"] * len(waits)
+
+
 async def test_a_withdrawn_message_leaves_the_floor_with_the_person(place):
     async with session(place, [finish("never")]) as run:
         assert await run.persons_turn()
