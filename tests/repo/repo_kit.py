@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import subprocess
+import sys
 from pathlib import Path
 
 from ggactors.repo import renames
@@ -27,6 +28,11 @@ ENV = {
 
 EFFORT = int(os.environ.get("GGACTORS_TEST_EFFORT", "1"))
 """How many times the usual number of generated cases a run puts through git."""
+
+
+def tell(line: str) -> None:
+    """Say what was compared: `pytest -rP` shows it, and docs/git.md repeats it."""
+    sys.stdout.write(f"{line}\n")
 
 
 def newest_likeness(monkeypatch) -> None:

@@ -7,7 +7,7 @@ import shutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from repo_kit import EFFORT, World, commit_tree, file_below_file, git, init, merge_both_ways, newest_likeness
+from repo_kit import EFFORT, World, commit_tree, file_below_file, git, init, merge_both_ways, newest_likeness, tell
 
 FAMILIES = {
     "edits": (1_000_000, "mmmaadrxl", 14, 5),
@@ -51,6 +51,7 @@ def test_generated_merges_come_out_as_gits_do_to_the_byte_and_stage_M1_M2(where,
         below = commit_tree(where, base)
         tips = [commit_tree(where, world.edit(base, kinds=kinds, most=edits), [below]) for _ in range(2)]
         counts[agree(where, *tips)] += 1
+    tell(f"{sum(counts.values())} generated merges, {family}, seeds from {first:,}: {counts}")
     assert min(counts["clean"], counts["conflict"]) > EACH // 10, counts
     assert counts["aside"] <= EACH * EFFORT // 100, counts
 
@@ -84,6 +85,7 @@ def test_generated_merges_over_several_merge_bases_come_out_as_gits_do_M1(where)
                 merged = mixed(world, base, merged, tree)
             tips.append(commit_tree(where, world.edit(merged, most=4), bases[::order], age=30 + order))
         counts[agree(where, *tips)] += 1
+    tell(f"{sum(counts.values())} generated merges, over several merge bases, seeds from 4,000,000: {counts}")
     assert min(counts["clean"], counts["conflict"]) > EACH // 10, counts
 
 
