@@ -6,14 +6,7 @@ from attrs import evolve, frozen
 
 from ggactors.protocol.crew import (
     CAPABILITIES,
-    COMPACTION,
-    MCP,
-    MEMORIES,
     PROJECT_MANAGEMENT,
-    RESPONSES_AS_CODE,
-    SKILLS,
-    SUBAGENTS,
-    TASKS,
     BoardGrant,
     CodeGrant,
     CompactionSpec,
@@ -24,9 +17,6 @@ from ggactors.protocol.program import Language, ProgramLimits
 from ggactors.protocol.skills import SkillsSpec
 from ggactors.rules.memories import LARGEST_TEXT, MOST_MEMORIES
 from ggactors.rules.shape import Place, Table, each, flag, identity, number, one_of, shown, variable, whole, words
-
-HERE = (PROJECT_MANAGEMENT, "files", "shell", SUBAGENTS, RESPONSES_AS_CODE, TASKS, SKILLS, MEMORIES, MCP, COMPACTION)
-"""Capabilities of this version; the others of the contract are checked for shape, and refused when they are on."""
 
 LANGUAGES = tuple(language.value for language in Language)
 
@@ -103,7 +93,7 @@ def read_capabilities(place: Place) -> Capabilities:
 
 
 def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: bool) -> Capabilities:
-    """Check params and features of one capability and add what it configures; refuse it when it is on and of a later version."""
+    """Check params and features of one capability and add what it configures."""
     match capability:
         case "project-management":
             read = evolve(read, board=_board(table, enabled=enabled))
@@ -131,12 +121,8 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
         case "memories":
             grant = _memories(_part(table, "params", ("maxMemories", "maxTextBytes")))
             read = evolve(read, memories=grant if enabled else None)
-        case _:
-            _loose(table)
-    if capability in HERE and capability != PROJECT_MANAGEMENT:
+    if capability != PROJECT_MANAGEMENT:
         _none_of(table, "features")
-    if enabled and capability not in HERE:
-        table.at("id").wrong(f"capability {capability!r} is not in this version", "remove it, or write enabled: false")
     return read
 
 

@@ -154,3 +154,14 @@ def check(source: Windowed, run: Simulation, agent: str = "root") -> None:
     retold = messages_of(facts, agent, system=first[0].text)
     last = asked[-1].messages
     assert retold[: len(last)] == last
+
+
+WINDOW = ModelTraits(window=8000)
+
+
+def pinned(request):
+    return next((m.text for m in request.messages if m.text.startswith(PINS)), "")
+
+
+def summed_up(request):
+    return next((m.text for m in request.messages if m.text.startswith(SUMMARY)), "")
