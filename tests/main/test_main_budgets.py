@@ -40,7 +40,7 @@ CALLS = st.lists(
 )
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(calls=CALLS, seed=st.integers(0, 999))
 def test_agents_released_together_overshoot_no_budget_by_more_than_one_call_C3(calls, seed):
     limits = Limits(
