@@ -143,7 +143,7 @@ class VerifyHook:
         runs = self.verification.retries + 1
         if self.failures >= runs:
             times = f"{self.failures} times" if self.failures > 1 else "once"
-            reason = f"unverified: {self.verification.shown} failed {times} ({_first_line(said)})"
+            reason = f"unverified: `{_first_line(self.verification.shown)}` failed {times} ({_first_line(said)})"
             return Answer(finding=GaveUp(reason=reason), exit_code=code, verified=False)
         return Answer(finding=Blocked(reason=self._told(said, code)), exit_code=code)
 

@@ -82,7 +82,7 @@ def test_verify_binds_by_itself_and_unverified_work_exits_with_4_G5(place):
     assert ran.returncode == 4, ran.stderr
     told = json.loads(ran.stdout)
     assert (told["status"], told["verified"]) == ("completed", False)
-    assert "unverified: exit 3 failed 2 times" in told["summary"]
+    assert "unverified: `exit 3` failed 2 times" in told["summary"]
 
 
 def test_a_check_that_the_workspace_brings_needs_one_yes_remembered_for_its_content(place):

@@ -76,6 +76,18 @@ async def test_an_interrupt_withdraws_what_the_turn_asked_for(place):
     assert not (place / "work" / "x").exists()
 
 
+async def test_a_stop_releases_who_waits_for_approval_and_answers_its_calls(place):
+    replies = [turn(shell("touch x"), write("y", "y")), finish()]
+    async with session(place, replies, task="go", interactive=False, profile={"ask": ["shell"]}) as run:
+        await until(run, "attention", state="open")
+        run.cancel()
+        outcome = await run.outcome()
+    assert (outcome.status, outcome.exit_code) == ("canceled", 130)
+    assert [one.state for one in kinds(run, "attention")] == ["open", "withdrawn"]
+    assert [one.code for one in kinds(run, "tool_result")] == ["unavailable", "unavailable"]
+    assert not any((place / "work").iterdir())
+
+
 async def test_a_question_of_the_embedding_program_is_answered_by_a_text_or_by_its_default(place):
     async with session(place, []) as run:
         answers = {}

@@ -47,7 +47,7 @@ async def test_one_first_run_and_so_many_more_then_it_closes_unverified_and_says
     outcome, events = await run_to_end(crew, work, home=tmp_path / "state", verify="echo x >> ../runs; exit 1")
     assert (tmp_path / "runs").read_text() == "x\n" * 3
     assert (outcome.status, outcome.exit_code, outcome.verified) == ("completed", 4, False)
-    assert outcome.summary.startswith("done\n[unverified: echo x >> ../runs; exit 1 failed 3 times")
+    assert outcome.summary.startswith("done\n[unverified: `echo x >> ../runs; exit 1` failed 3 times")
     assert [one.outcome for one in of_type(events, "hook")] == ["blocked", "blocked", "failed"]
     assert [one.verified for one in of_type(events, "session_summary")] == [False]
     texts = " ".join(one.output for one in of_type(events, "tool_result"))
