@@ -121,6 +121,8 @@ def _read_one(read: Capabilities, capability: str, table: Table, *, enabled: boo
         case "memories":
             grant = _memories(_part(table, "params", ("maxMemories", "maxTextBytes")))
             read = evolve(read, memories=grant if enabled else None)
+        case _:
+            raise AssertionError(f"nobody reads the capability {capability!r}")
     if capability != PROJECT_MANAGEMENT:
         _none_of(table, "features")
     return read
