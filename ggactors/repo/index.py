@@ -29,6 +29,10 @@ _SECOND = 1_000_000_000
 _NO_STAT = (0, 0, 0, 0, 0, 0)
 _PADS = [bytes(8 - size) for size in range(8)]
 """What fills a record up to a multiple of eight, by its length modulo eight: one byte at least."""
+_NOT_READ = {
+    "extension link": "is a split index; `git update-index --no-split-index` makes it whole",
+    "extension sdir": "is a sparse index; `git sparse-checkout disable` makes it whole",
+}
 KEPT = 100_000
 """Index records kept parsed, over all working trees."""
 
@@ -110,9 +114,8 @@ class Index:
         try:
             self._parse(content)
         except (struct.error, IndexError, ValueError) as error:
-            raise Malformed(
-                f"{show(path)} is damaged ({error}); `git reset` in that working tree rebuilds it"
-            ) from error
+            what = _NOT_READ.get(str(error), f"is damaged ({error}); `git reset` in that working tree rebuilds it")
+            raise Malformed(f"{show(path)} {what}") from error
         if known is not None:
             known.keep(content[-20:], self)
         return self
@@ -140,7 +143,7 @@ class Index:
         while position + 8 <= end:
             name = content[position : position + 4]
             if not 65 <= name[0] <= 90:  # lower case: must be understood
-                raise ValueError({b"link": "a split index", b"sdir": "a sparse index"}.get(name, f"extension {name!r}"))
+                raise ValueError(f"extension {show(name)}")
             if name == b"TREE" and not self.unmerged:
                 self._parse_cache_tree(content, position + 8)
             position += 8 + int.from_bytes(content[position + 4 : position + 8], "big")

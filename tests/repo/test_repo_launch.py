@@ -90,7 +90,7 @@ REFUSED = {
     "sparse": (sparse, "sparse"),
     "sha256": (sha256, "sha256"),
     "unknown extension": (extension, "fancything"),
-    "split index": (split_index, "split index"),
+    "split index": (split_index, "git update-index --no-split-index"),
     "nested in a first baseline": (nested, "vendor/lib"),
     "damaged index": (lambda ws: (init(ws), (ws / ".git/index").write_bytes(b"DIRCxxxx")), "damaged"),
     "damaged config": (lambda ws: (init(ws), (ws / ".git/config").write_text("[core\nx")), "configuration"),

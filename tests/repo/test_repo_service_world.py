@@ -237,6 +237,30 @@ async def test_a_full_disk_is_told_and_loses_nothing(tmp_path):
         subprocess.run(["umount", "-l", small], check=True)
 
 
+async def test_a_landing_on_a_full_disk_is_held_and_moves_nothing_W10(tmp_path):
+    small = tmp_path / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", small], capture_output=True).returncode:
+        pytest.skip("mounting a small disk is not allowed here")
+    try:
+        workspace = init(small / "ws", {"a": "1\n"})
+        repo = await start((workspace, tmp_path / "run"))
+        await finish(repo, "AUTH-1", {"big": os.urandom(700_000), "a": "2\n"})
+        (small / "filler").write_bytes(b"x" * (os.statvfs(small).f_bavail * 4096 - 300_000))
+        before = full_state(workspace)
+        held = await repo.land()
+        assert held.reason == "write-failed"
+        assert "No space left on device" in held.detail
+        assert full_state(workspace) == before
+        assert not list((workspace / ".git").rglob("*.lock")) + list((workspace / ".git").rglob("tmp_*"))
+        (small / "filler").unlink()
+        assert (await repo.land()).reason is None
+        assert (workspace / "a").read_text() == "2\n"
+        await repo.close()
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+
+
 async def test_opening_twice_goes_on_where_the_run_was(place):
     init(place[0])
     repo = await start(place)
