@@ -20,6 +20,7 @@ import trio
 from ggactors.actors.agent import AgentActor
 from ggactors.actors.desk import Desk
 from ggactors.actors.family import Family
+from ggactors.actors.mail import Mail
 from ggactors.actors.spending import SpendGate
 from ggactors.actors.stations import PlainStation
 from ggactors.actors.switch import Switch
@@ -120,6 +121,8 @@ async def drive(agents: int, turns: int, *, journal: str, events: str, stamps=No
             pool = SlotPool(max(agents, 1))
             switch = Switch()
             desk = Desk(
+                run="bench",
+                mail=Mail(emit=emit),
                 limits=Limits(max_turns=None),
                 emit=emit,
                 journal=kept,
