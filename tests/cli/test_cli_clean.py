@@ -104,7 +104,6 @@ def test_a_real_living_run_goes_on_undisturbed(desk):
     process = desk.started(write_crew(desk.folder / "crew", script), "mine")
     process.stdout.readline()
     assert "driven by process" in desk("clean", "--force").out
-    assert desk("land", "mine").code == 2
     out, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert b"Undisturbed." in out
