@@ -21,12 +21,14 @@ from ggactors.crew import load_crew
 from ggactors.ports import LaunchRefused
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
     from pathlib import Path
 
     from ggactors.app import Run as TrioRun
     from ggactors.app.session import AgentsSnapshot, BoardSnapshot, Receipt, Waiting
+    from ggactors.protocol.attention import Answered, AttentionItem
     from ggactors.protocol.events import Event
+    from ggactors.protocol.git import Landing
     from ggactors.protocol.run import Outcome
 
 __all__ = ["EventStream", "LaunchRefused", "Run", "load_crew", "open_run"]
@@ -255,6 +257,10 @@ class Run:
         """Iterate over every event of the run, from the first to the last, whenever this is called."""
         return EventStream(self._thread, self._run)
 
+    async def add_sink(self, sink: Callable[[Event], None]) -> None:
+        """Call ``sink`` in the run's thread with every event from now on. One that raises is dropped, the run goes on."""
+        await self._thread.call(partial(self._run.add_sink, sink))
+
     async def outcome(self) -> Outcome:
         """Wait until the run has ended and give what it came to. Cancelled: the run goes on."""
         return await self._thread.run(self._run.outcome)
@@ -287,9 +293,41 @@ class Run:
         """Wait until the person has an agent's floor. False when its session is over."""
         return await self._thread.run(partial(self._run.persons_turn, agent_id))
 
+    async def attention(self) -> tuple[AttentionItem, ...]:
+        """List what waits for a person, oldest first (H42)."""
+        return await self._thread.call(self._run.attention)
+
+    async def answer(self, item_id: str, choice: str, note: str = "") -> Receipt:
+        """Answer what waits for a person. Raises ValueError for a choice that is none of the item's."""
+        return await self._thread.call(partial(self._run.answer, item_id, choice, note))
+
+    async def ask(
+        self,
+        question: str,
+        *,
+        options: Sequence[str] = (),
+        default: str = "",
+        deadline_secs: float | None = None,
+        agent_id: str | None = None,
+    ) -> Answered:
+        """Ask the person a question and wait for the answer. Cancelled: it is withdrawn."""
+        asked = partial(
+            self._run.ask,
+            question,
+            options=options,
+            default=default,
+            deadline_secs=deadline_secs,
+            agent_id=agent_id,
+        )
+        return await self._thread.run(asked)
+
     async def cancel(self) -> Receipt:
         """Ask the run to stop at its agents' next turn boundaries. It stays resumable."""
         return await self._thread.call(self._run.cancel)
+
+    async def land(self) -> Landing | None:
+        """Move the operator's checkout forward to what is merged so far (W10). Cancelled: a landing that began is completed."""
+        return await self._thread.run(self._run.land)
 
     async def board(self) -> BoardSnapshot:
         """Take a frozen snapshot of the board."""

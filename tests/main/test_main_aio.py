@@ -1,14 +1,15 @@
-"""ggactors.aio: the same calls for asyncio programs (contract section 5)."""
+"""ggactors.aio: the same calls for asyncio programs."""
 
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from typing import TYPE_CHECKING
 
 import pytest
 
-from ggactors import aio
+from ggactors import Run, aio
 from ggactors.testing.crews import finish, issue, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 
@@ -156,3 +157,65 @@ def test_an_own_hook_is_called_in_the_trio_thread(place):
 
     assert asyncio.run(main()).status == "completed"
     assert threads == {"ggactors-trio"}
+
+
+def test_every_public_call_of_a_run_is_there_for_asyncio_with_the_same_arguments():
+    def calls(cls):
+        return {name: call for name, call in vars(cls).items() if not name.startswith("_")}
+
+    ours, theirs = calls(aio.Run), calls(Run)
+    assert ours.keys() == theirs.keys()
+    for name, call in theirs.items():
+        if isinstance(call, property):
+            assert isinstance(ours[name], property), name
+            continue
+        given, taken = inspect.signature(call).parameters, inspect.signature(ours[name]).parameters
+        assert [(one.name, one.kind, one.default) for one in given.values()] == [
+            (one.name, one.kind, one.default) for one in taken.values()
+        ], name
+
+
+def test_what_waits_for_a_person_is_listed_and_answered_from_asyncio(place):
+    async def main():
+        heard = []
+        async with place(ENDLESS) as run:
+            await run.add_sink(lambda event: heard.append((event.type, threading.current_thread().name)))
+            asked = asyncio.create_task(run.ask("Which way?", options=("left", "right")))
+            while not (items := await run.attention()):
+                await asyncio.sleep(0)
+            with pytest.raises(ValueError, match="left, right"):
+                await run.answer(items[0].id, "up")
+            assert (await run.answer(items[0].id, "left", "shorter")).accepted
+            assert not (await run.answer(items[0].id, "right")).accepted
+            answered = await asked
+            unheard = asyncio.create_task(run.ask("Still there?"))
+            while not await run.attention():
+                await asyncio.sleep(0)
+            unheard.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await unheard
+            while await run.attention():
+                await asyncio.sleep(0)
+        return answered, heard
+
+    answered, heard = asyncio.run(main())
+    assert (answered.choice, answered.note) == ("left", "shorter")
+    assert ("attention", "ggactors-trio") in heard
+
+
+def test_what_is_merged_is_landed_from_asyncio_while_the_run_goes_on(place):
+    script = {
+        "root": [turn(issue()), wait("ISSUE-1"), {**turn(shell("echo $$")), "repeat": 100_000}],
+        "ISSUE-1.*": [turn(write("n", "1\n")), finish()],
+    }
+
+    async def main():
+        async with place(script) as run:
+            async for event in run.events():
+                if event.type == "board_changed" and event.op == "done":
+                    break
+            return await run.land()
+
+    landing = asyncio.run(main())
+    assert (landing.reason, landing.source != landing.target) == (None, True)
+    assert (place.repo.path / "n").read_text() == "1\n"
