@@ -95,8 +95,7 @@ class Responses:
         text = clean(message.text)
         said: list[dict[str, Any]] = []
         if text.strip():
-            role = "assistant" if message.role == "assistant" else "user"
-            said.append({"role": role, "content": text})
+            said.append(_spoken(text) if message.role == "assistant" else {"role": "user", "content": text})
         return said + [_call_item(call) for call in message.calls]
 
     def _output(self, result: ToolResult) -> str | list[dict[str, Any]]:
@@ -110,6 +109,11 @@ class Responses:
     def assembler(self) -> ResponseParts:
         """Make what puts one reply together."""
         return ResponseParts(adapter=self.label, most=self.spec.options.get("maxOutputTokens"))
+
+
+def _spoken(text: str) -> dict[str, Any]:
+    """Write what the model said, in the form that other servers of this API take too; the short one is OpenAI's alone."""
+    return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
 
 
 def _call_item(call: ToolCall) -> dict[str, Any]:
@@ -207,7 +211,7 @@ class ResponseParts:
                     kept.append(_call_item(next(left)))
                 case "message":
                     if _text(item).strip():
-                        kept.append({"role": "assistant", "content": clean(_text(item))})
+                        kept.append(_spoken(clean(_text(item))))
                 case _:
                     if item.get("encrypted_content"):
                         kept.append(

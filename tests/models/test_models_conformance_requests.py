@@ -239,6 +239,14 @@ def official(adapter):
     return Body
 
 
+def with_ids(body):
+    """Add what the types want of a message that the provider made itself, and the API does not where nothing is stored."""
+    for item in body.get("input", []):
+        if item.get("type") == "message":
+            item |= {"id": "msg_1", "status": "completed", "content": [{**item["content"][0], "annotations": []}]}
+    return body
+
+
 @adapters()
 async def test_every_request_is_what_the_official_clients_types_describe(adapter):
     from pydantic import TypeAdapter
@@ -260,5 +268,5 @@ async def test_every_request_is_what_the_official_clients_types_describe(adapter
         request = evolve(request, turn=request.turn + 1, messages=messages)
         for options in ({"images": True, "effort": "low", "maxOutputTokens": 99}, {"toolCalls": "schema"}):
             _, asked = await ask(adapter, Said(text="ok"), request, **options)
-            walked(described.validate_python(asked.record))
+            walked(described.validate_python(with_ids(asked.record)))
             assert set(asked.record) <= set(get_type_hints(official(adapter)))
