@@ -7,12 +7,12 @@ import os
 import random
 import shutil
 import signal
-import time
 
 from attrs import evolve
 from repo_kit import disk_state, git, init, write
 
 from ggactors.repo.apply import Move, move_checkout
+from ggactors.repo.disk import Disk
 from ggactors.repo.faults import GitFault
 from ggactors.repo.journal import recover
 from ggactors.repo.operator import find
@@ -122,39 +122,53 @@ def test_a_system_call_that_fails_anywhere_in_a_move_leaves_exactly_before_or_af
     assert outcomes["after"] > 1, "what fails after the last write, and the one that was not disturbed"
 
 
+class Telling(Disk):
+    """Says into a pipe that another write is about to happen."""
+
+    def __init__(self, mouth) -> None:
+        self.mouth = mouth
+
+    def step(self, call, path) -> None:
+        os.write(self.mouth, b".")
+
+
+def moved_by_a_child(place, ear, mouth, steps):
+    """Let a child make the move and kill it from outside once it has told of so many writes; answer how many it told of."""
+    child = os.fork()
+    if child == 0:
+        os.close(ear)
+        move_checkout(evolve(place, disk=Telling(mouth)), move_of(place))
+        os._exit(0)
+    os.close(mouth)
+    with os.fdopen(ear, "rb", buffering=0) as heard:
+        told = 0
+        while told < steps and heard.read(1):
+            told += 1
+        if told == steps:
+            os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return told
+
+
 def test_a_move_killed_at_random_moments_is_exactly_before_or_after_once_recovered_M4_W10(tmp_path):
     template = two_commits(tmp_path / "template", 60)
     before = state(template)
-    where, took, chance = tmp_path / "w", 0.0, random.Random(3)
+    where, chance, writes = tmp_path / "w", random.Random(3), 0
     seen = {"before": 0, "after": 0, "recovered": 0}
-    for turn in range(12):
+    for turn in range(14):
         shutil.copytree(template, where, symlinks=True)
         place = find(os.fsencode(where)).place
-        move = move_of(place)
-        ear, mouth = os.pipe()
-        child = os.fork()
-        if child == 0:
-            os.write(mouth, b"go")
-            move_checkout(evolve(place), move)
-            os._exit(0)
-        os.read(ear, 2)
-        begun = time.monotonic()
-        if turn:
-            time.sleep(took * chance.random())
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        took = took or time.monotonic() - begun
-        os.close(ear)
-        os.close(mouth)
+        steps = chance.randrange(1, writes) if turn else 1_000_000
+        told = moved_by_a_child(place, *os.pipe(), steps)
+        writes = writes or told
         seen["recovered"] += recover(place) is not None
-        (where / ".git/index.lock").unlink(missing_ok=True)
         for lock in (where / ".git").rglob("*.lock"):
             lock.unlink()
         place.store.close()
         found = state(where)
         if not turn:
             after = found
-        assert found in (before, after), turn
+        assert found in (before, after), (turn, steps)
         seen["after" if found == after else "before"] += 1
         shutil.rmtree(where)
     assert after != before

@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -173,7 +172,6 @@ def test_packings_killed_at_random_moments_beside_a_writer_lose_nothing_that_was
         os.close(mouth)
         with os.fdopen(ear, "rb") as heard:
             told = [heard.readline() for _ in range(chance.choice((26, 51)) + chance.randrange(-3, 3))]
-            time.sleep(chance.random() * 0.01)
             os.kill(child, signal.SIGKILL)
             told += heard.read().splitlines(keepends=True)
         os.waitpid(child, 0)
