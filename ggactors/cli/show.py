@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from ggactors.telemetry.plaintext import Look
 
 SUMMARY = "Look into one run, live or over; without an option its summary and its board."
-EXAMPLE = "ggactors show last\nggactors show k3f --board\nggactors show last --agent ISSUE-1.0i"
+EXAMPLE = (
+    "ggactors show last\nggactors show k3f --board\nggactors show last --agent ISSUE-1.0i\nggactors show last --follow"
+)
 
 
 def arguments(parser: Parser) -> None:
     """Declare the command's arguments."""
-    import argparse
-
     parser.add_argument("run", metavar="RUN", help="a run's id, a part of it that is unique, or last")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--agents", action="store_true", help="the tree of agents")
     what.add_argument("--board", action="store_true", help="epics and issues")
     what.add_argument("--events", action="store_true", help="the event stream, as JSON lines")
     what.add_argument("--agent", metavar="ID", help="one agent's story")
-    what.add_argument("--follow", action="store_true", help=argparse.SUPPRESS)
+    what.add_argument("--follow", action="store_true", help="watch it, until it ends or you leave")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -38,11 +38,13 @@ def run(options: argparse.Namespace) -> int:
     from ggactors.cli.terminal import look_of, print_lines
     from ggactors.store.folder import find_run, state_home
 
-    if options.follow:
-        raise Refusal("--follow: not in this version")
     folder = find_run(state_home(os.environ), options.run)
     if not folder.events.is_file():
         raise Refusal(f"run {folder.id} has no events; it was never begun")
+    if options.follow:
+        from ggactors.cli.follow import follow
+
+        return follow(folder, verbose=options.verbose)
     look = look_of(sys.stdout, os.environ)
     if options.events:
         _copy_events(folder)

@@ -56,11 +56,11 @@ def _issue_row(issue: IssueView, view: RunView, stalls: dict[str, str]) -> list[
         Cell(str(issue.state), STATE_COLOURS[issue.state]),
         Cell(one_line(issue.agent)),
         Cell(counted(issue.attempts, "attempt") if issue.attempts else "-"),
-        Cell("; ".join(part for part in (one_line(issue.title), _standing(issue, view, stalls)) if part)),
+        Cell("; ".join(part for part in (one_line(issue.title), standing(issue, view, stalls)) if part)),
     ]
 
 
-def _standing(issue: IssueView, view: RunView, stalls: dict[str, str]) -> str:
+def standing(issue: IssueView, view: RunView, stalls: dict[str, str]) -> str:
     """Say what keeps an issue, in a few words."""
     if issue.id in stalls:
         return f"stalled: {one_line(stalls[issue.id])} failed"

@@ -1,0 +1,151 @@
+"""The console on a terminal: prompt_toolkit draws the screen, an asyncio task folds what comes.
+
+Law: the terminal is left as it was found, however the console ends; leaving it does nothing to the run. Folding and drawing
+take turns in pieces of a few milliseconds, so a key never waits for a flood of events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.layout import Layout, Window
+from prompt_toolkit.layout.controls import UIContent, UIControl
+from prompt_toolkit.styles import Style
+
+from ggactors.repl.console.diffs import Diffs
+from ggactors.repl.console.keys import Hand, bindings
+from ggactors.repl.console.painting import LOOKS
+from ggactors.repl.console.screen import Screen
+from ggactors.repl.console.state import Looking
+from ggactors.telemetry.watchfold import WatchFold
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from prompt_toolkit.input import Input
+    from prompt_toolkit.mouse_events import MouseEvent
+    from prompt_toolkit.output import Output
+
+    from ggactors.app.diffing import IssueDiff
+    from ggactors.repl.console.painting import Line
+    from ggactors.repl.console.sources import Source
+    from ggactors.telemetry.folds import IssueView
+
+BATCH = 150
+"""Events folded in one piece: about three milliseconds."""
+POLL_SECS = 0.05
+FRAME_SECS = 1 / 30
+DRAWING_SHARE = 3
+"""After a frame that took long, so many times its time goes to everything else."""
+ESCAPE_SECS = 0.05
+
+
+class Canvas(UIControl):
+    """Hands prompt_toolkit the lines of the screen."""
+
+    def __init__(self, screen: Screen, hand: Hand) -> None:
+        """Draw ``screen``."""
+        self._screen, self._hand = screen, hand
+        self.size = (0, 0)
+
+    def create_content(self, width: int, height: int) -> UIContent:
+        """Draw a frame."""
+        self.size = (width, height)
+        lines: list[Line] = self._screen.draw(width, height)
+        return UIContent(get_line=lambda at: list(lines[at]), line_count=len(lines), show_cursor=False)
+
+    def is_focusable(self) -> bool:
+        """Take the keys."""
+        return True
+
+    def mouse_handler(self, mouse_event: MouseEvent) -> None:
+        """Hand the mouse on."""
+        self._hand.mouse(mouse_event)
+
+
+class Console:
+    """A console over one source. ``run`` shows it until the person leaves."""
+
+    def __init__(
+        self,
+        source: Source,
+        *,
+        slots: int = 0,
+        diff: Callable[[IssueView], IssueDiff] | None = None,
+        looking: Looking | None = None,
+        input: Input | None = None,  # noqa: A002 - prompt_toolkit's word
+        output: Output | None = None,
+    ) -> None:
+        """Make a console. ``slots``: how many agents may run at once; ``diff``: works out an issue's diff, blocking."""
+        self.fold = WatchFold()
+        self.source = source
+        self.diffs = Diffs(diff) if diff is not None else None
+        self.screen = Screen(self.fold, looking or Looking(), slots=slots, diffs=self.diffs)
+        self.hand = Hand(self.screen, self.leave)
+        self.canvas = Canvas(self.screen, self.hand)
+        self.frames = 0
+        self._drawn = 0.0
+        self._cost = 0.0
+        self._began = 0.0
+        self.app: Application[None] = Application(
+            layout=Layout(Window(self.canvas, always_hide_cursor=True)),
+            key_bindings=bindings(self.hand),
+            style=Style.from_dict(LOOKS),
+            full_screen=True,
+            mouse_support=True,
+            input=input,
+            output=output,
+            before_render=self._before,
+            after_render=self._after,
+        )
+        self.app.ttimeoutlen = self.app.timeoutlen = ESCAPE_SECS
+
+    def leave(self) -> None:
+        """Close the console. Doing it twice is fine."""
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit()
+
+    async def run(self) -> None:
+        """Show until the person leaves or the terminal is gone. Cancelled: the terminal is as before."""
+        tasks = [asyncio.ensure_future(self._fold_on())]
+        if self.diffs is not None:
+            tasks.append(asyncio.ensure_future(self.diffs.serve(self.app.invalidate)))
+        try:
+            with suppress(EOFError):
+                await self.app.run_async(set_exception_handler=False)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self.source.close()
+
+    async def _fold_on(self) -> None:
+        """Fold what comes, in pieces; have it drawn, at most so many times a second."""
+        stale = True
+        alive = True
+        while True:
+            events = self.source.take(BATCH)
+            for event in events:
+                self.fold.take(event)
+            now_alive = self.source.alive()
+            stale = stale or bool(events) or now_alive is not alive
+            alive = self.screen.alive = now_alive
+            read = self.source.progress()
+            self.screen.note = f"reading … {read:.0%}" if events and read < 0.9 else ""
+            pause = max(FRAME_SECS, self._cost * DRAWING_SHARE)
+            if stale and time.monotonic() - self._drawn >= pause:
+                stale = False
+                self.app.invalidate()
+            await asyncio.sleep(0.001 if events else min(POLL_SECS, pause) if stale else POLL_SECS)
+
+    def _before(self, _: object) -> None:
+        self._began = time.monotonic()
+
+    def _after(self, _: object) -> None:
+        self.frames += 1
+        self._drawn = time.monotonic()
+        self._cost = self._drawn - self._began

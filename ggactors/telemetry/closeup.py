@@ -1,0 +1,231 @@
+"""One agent, one issue, one epic or one review round up close: the detail side of the console (T2).
+
+Law: pure; painted lines, every text from outside made safe. A transcript is worded once an event.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ggactors.protocol.values import IssueState
+from ggactors.telemetry.plaintext import Look, cut, one_line, safe, wrapped
+from ggactors.telemetry.render import STATE_COLOURS, agent_state, counted, doing, spend_text, standing
+from ggactors.telemetry.story import tell
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ggactors.protocol.events import Attention, IssueReview
+    from ggactors.telemetry.folds import AgentView, IssueView, Spend
+    from ggactors.telemetry.project import EpicRow
+    from ggactors.telemetry.watchfold import WatchFold
+
+LONGEST_DIFF = 5000
+"""Lines of a diff that are shown."""
+
+
+class TranscriptPages:
+    """One agent's transcript laid out for a width. ``lines`` words only what came since it was last asked."""
+
+    def __init__(self, agent: str, look: Look) -> None:
+        """Lay ``agent``'s out as ``look`` says."""
+        self.agent, self.look = agent, look
+        self._lines: list[str] = []
+        self._worded = 0
+        self._forgotten = 0
+
+    def lines(self, fold: WatchFold) -> list[str]:
+        """Give every line there is, oldest first."""
+        transcript = fold.transcripts.get(self.agent)
+        if transcript is None:
+            return ["Nothing is told of it yet."]
+        if transcript.forgotten != self._forgotten:
+            self._lines, self._worded, self._forgotten = [], 0, transcript.forgotten
+            note = f"{transcript.forgotten:,} earlier events are not kept here; `ggactors show RUN --agent {self.agent}` has them"
+            self._lines += [self.look.paint(line, "dim") for line in wrapped(note, self.look)]
+        for event in transcript.told[self._worded :]:
+            self._lines += tell(event, self.look)
+        self._worded = len(transcript.told)
+        return self._lines
+
+
+def agent_heading(agent: AgentView, look: Look) -> list[str]:
+    """Say who an agent is and where it stands, in two lines."""
+    on = f" on {one_line(agent.issue)}" if agent.issue else f" of {one_line(agent.parent)}" if agent.parent else ""
+    who = f"{one_line(agent.id)}  {one_line(agent.profile_name)} ({one_line(agent.kind)}{on})"
+    model = f", {one_line(agent.model)}" if agent.model else ""
+    what = doing(agent) if agent.state != "ended" else ""
+    stands = f"{agent_state(agent)}{f' {what}' if what else ''}"
+    used = f"{counted(agent.turns, 'turn')}, {spend_text(agent.spend)}{model}"
+    return [look.paint(cut(who, look.width), "bold"), look.paint(cut(f"{stands}; {used}", look.width), "dim")]
+
+
+def issue_lines(
+    fold: WatchFold, issue: IssueView, look: Look, *, diff: Sequence[str] | None, why_no_diff: str = ""
+) -> tuple[list[str], int]:
+    """Tell an issue: where it stands, who worked at it, its reviews, its diff. Answer the lines, and at which the diff begins.
+
+    ``diff`` is a unified one, or None while there is none; ``why_no_diff`` then says why.
+    """
+    state = issue.state.replace("_", " ")
+    lines = [
+        look.paint(cut(f"{one_line(issue.id)}  {one_line(issue.title)}", look.width), "bold"),
+        f"{look.paint(state, STATE_COLOURS[issue.state])} {_stands(fold, issue)}".rstrip(),
+        "",
+        *_field("profile", one_line(issue.agent), look),
+        *_field("reviewers", ", ".join(map(one_line, issue.reviewers)) or "none", look),
+        *_field("epic", one_line(issue.epic or "none"), look),
+        *_blockers(fold, issue, look),
+        *_field("spend", _spend(fold.by_issue.get(issue.id)), look),
+    ]
+    if issue.reason:
+        lines += [look.paint(line, "red") for line in _field("reason", one_line(issue.reason), look)]
+    lines += _worked(fold, issue, look)
+    for review in issue.reviews:
+        lines += ["", *review_lines(review, look)]
+    lines += _merge(issue, look)
+    lines += ["", look.paint("Diff", "bold")]
+    at = len(lines) - 1
+    if diff is None:
+        lines += wrapped(why_no_diff or "There is nothing to compare yet.", look, indent=2)
+    else:
+        lines += diff_lines(diff, look)
+    return lines, at
+
+
+def review_lines(review: IssueReview, look: Look) -> list[str]:
+    """Tell a review round: its verdict, who gave it, every item."""
+    who = one_line(str((review.reviewer or {}).get("agent") or ""))
+    verdict = one_line(review.verdict).replace("_", " ")
+    colour = {"approved": "green", "changes_requested": "yellow"}.get(review.verdict, "red")
+    on = f" on {one_line(review.commit[:10])}" if review.commit else ""
+    lines = [
+        f"{look.paint(f'Review {review.round}', 'bold')}  {look.paint(verdict, colour)}{f' by {who}' if who else ''}{on}"
+    ]
+    approvals = ", ".join(one_line(str(approval.get("agent") or "")) for approval in review.approvals)
+    if approvals:
+        lines += wrapped(f"approved by {approvals}", look, indent=2)
+    if review.reason:
+        lines += wrapped(one_line(review.reason), look, indent=2)
+    for item in review.items:
+        first, *rest = wrapped(item, look, indent=4)
+        lines += [f"  - {first.lstrip(' ')}", *rest]
+    return lines
+
+
+def epic_lines(fold: WatchFold, row: EpicRow, look: Look) -> list[str]:
+    """Tell an epic: its title, its description, how its issues stand, what it cost."""
+    name = f"{one_line(row.id)}  {one_line(row.epic.title)}" if row.epic else "Issues of no epic"
+    lines = [
+        look.paint(cut(name, look.width), "bold"),
+        look.paint(f"{row.done} of {row.issues} issues done", "dim"),
+        "",
+    ]
+    if row.epic is not None and row.epic.description:
+        lines += [*wrapped(row.epic.description, look), ""]
+    mine = [issue for issue in fold.view.issues.values() if issue.epic == (row.epic.id if row.epic else None)]
+    for issue in mine[:200]:
+        lines.append(
+            f"  {look.paint(f'{issue.state:<12}', STATE_COLOURS[issue.state])}"
+            f"{cut(f'{one_line(issue.id)}  {one_line(issue.title)}', look.width - 14)}"
+        )
+    return lines
+
+
+def attention_lines(waiting: Sequence[Attention], look: Look) -> list[str]:
+    """Tell everything that waits for a person, oldest first, and how it is answered."""
+    if not waiting:
+        return ["Nothing waits for you."]
+    lines = [look.paint(f"{counted(len(waiting), 'thing')} wait{'s' if len(waiting) == 1 else ''} for you", "bold")]
+    for item in waiting:
+        who = one_line(item.agent or item.issue or "")
+        lines += [
+            "",
+            f"{look.paint(one_line(item.item), 'yellow')}  {one_line(item.kind)}{f' of {who}' if who else ''}",
+        ]
+        lines += wrapped(item.title, look, indent=2)
+        if item.detail:
+            lines += wrapped(item.detail, look, indent=2)
+        if item.options:
+            lines += wrapped(f"answers: {', '.join(item.options)}", look, indent=2)
+        if item.deadline_secs:
+            lines += wrapped(f"{item.default} after {item.deadline_secs:g} s", look, indent=2)
+    return lines
+
+
+def diff_lines(diff: Sequence[str], look: Look) -> list[str]:
+    """Paint a unified diff; lines longer than the width are cut."""
+    lines = []
+    for line in diff[:LONGEST_DIFF]:
+        text = cut(safe(line).expandtabs(4).replace("\n", " "), look.width)
+        colour = ""
+        if line.startswith(("diff ", "--- ", "+++ ")):
+            colour = "bold"
+        elif line.startswith("@@"):
+            colour = "cyan"
+        elif line.startswith("+"):
+            colour = "green"
+        elif line.startswith("-"):
+            colour = "red"
+        lines.append(look.paint(text, colour))
+    if len(diff) > LONGEST_DIFF:
+        lines.append(look.paint(f"… {len(diff) - LONGEST_DIFF:,} lines more", "dim"))
+    return lines or ["  No difference."]
+
+
+def _stands(fold: WatchFold, issue: IssueView) -> str:
+    if issue.state is not IssueState.OPEN:
+        return standing(issue, fold.view, {})
+    return standing(issue, fold.view, fold.view.stalls())
+
+
+def _blockers(fold: WatchFold, issue: IssueView, look: Look) -> list[str]:
+    told = []
+    for blocker in issue.blocked_by:
+        found = fold.view.issues.get(blocker)
+        told.append(f"{one_line(blocker)} ({found.state.replace('_', ' ') if found is not None else 'gone'})")
+    return _field("behind", ", ".join(told) or "nothing", look)
+
+
+def _worked(fold: WatchFold, issue: IssueView, look: Look) -> list[str]:
+    """List who worked at an issue; the implementers are its attempts."""
+    names = fold.agents_of.get(issue.id, ())
+    lines = ["", f"{look.paint('Attempts', 'bold')}  {issue.attempts}"] if names else []
+    for name in names:
+        agent = fold.view.agents_by_id.get(name)
+        if agent is not None:
+            state = agent_state(agent)
+            colour = STATE_COLOURS.get(
+                state, "green" if state == "completed" else "red" if agent.state == "ended" else ""
+            )
+            text = f"{one_line(agent.id)}  {one_line(agent.kind)}, {counted(agent.turns, 'turn')}, {spend_text(agent.spend)}"
+            lines.append(f"  {look.paint(f'{state:<11}', colour)} {cut(text, max(8, look.width - 14))}")
+    return lines
+
+
+def _merge(issue: IssueView, look: Look) -> list[str]:
+    merge = issue.merge
+    if merge is None:
+        return []
+    if merge.merged:
+        said = "nothing to merge" if merge.empty_change else f"as {one_line((merge.commit or '')[:10])}"
+        head = f"{look.paint('Merged', 'bold')}  {said}"
+    else:
+        head = f"{look.paint('Not merged', 'bold')}  {one_line(merge.reason or 'conflict')}"
+    lines = ["", head]
+    if merge.conflicts:
+        lines += wrapped(f"conflicts in {', '.join(merge.conflicts)}", look, indent=2)
+    if merge.merge_agent:
+        lines += wrapped(f"resolved by {merge.merge_agent}", look, indent=2)
+    if merge.saved_ref:
+        lines += wrapped(f"kept at {merge.saved_ref}", look, indent=2)
+    return lines
+
+
+def _spend(spend: Spend | None) -> str:
+    return spend_text(spend) if spend is not None else "nothing yet"
+
+
+def _field(label: str, text: str, look: Look) -> list[str]:
+    first, *rest = wrapped(text, look, indent=12)
+    return [f"  {look.paint(f'{label:<10}', 'dim')}{first.lstrip(' ')}", *rest]

@@ -1,0 +1,184 @@
+"""The Project tab of the console: epics, their issues, and one entry for each review round under its issue (T2, R9).
+
+Law: pure; laid out when the board changes, a row is worded when it is seen. A stall names the failed blocker (D6).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from attrs import frozen
+
+from ggactors.protocol.values import IssueState
+from ggactors.telemetry.plaintext import Cell, cells, cut, one_line
+from ggactors.telemetry.render import STATE_COLOURS, standing
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from ggactors.protocol.events import IssueReview
+    from ggactors.telemetry.folds import EpicView, IssueView
+    from ggactors.telemetry.watchfold import WatchFold
+
+NO_EPIC = "(no epic)"
+STATE_WIDTH = 11
+REVIEW_COLOURS = {"approved": "green", "changes_requested": "yellow"}
+
+
+@frozen
+class EpicRow:
+    """An epic, or what stands for issues without one."""
+
+    id: str
+    epic: EpicView | None
+    issues: int
+    done: int
+    closed: bool
+
+    @property
+    def key(self) -> str:
+        """Name the row among those of its tab."""
+        return f"epic {self.id}"
+
+
+@frozen
+class IssueRow:
+    """An issue."""
+
+    issue: IssueView
+
+    @property
+    def key(self) -> str:
+        """Name the row among those of its tab."""
+        return self.issue.id
+
+
+@frozen
+class ReviewRow:
+    """One review round of an issue; ``nth`` counts them from 0."""
+
+    issue: IssueView
+    nth: int
+
+    @property
+    def review(self) -> IssueReview:
+        """Give the round as it ended."""
+        return self.issue.reviews[self.nth]
+
+    @property
+    def key(self) -> str:
+        """Name the row among those of its tab."""
+        return f"{self.issue.id} review {self.nth}"
+
+
+ProjectRow = EpicRow | IssueRow | ReviewRow
+
+
+def project_rows(fold: WatchFold, closed: Collection[str] = ()) -> list[ProjectRow]:
+    """Lay the board out: epics in the order they were filed, then issues without; those of ``closed`` epics are left out."""
+    view = fold.view
+    groups: dict[str | None, list[IssueView]] = {epic: [] for epic in view.epics}
+    for issue in view.issues.values():
+        groups.setdefault(issue.epic, []).append(issue)
+    alone = list(groups) == [None]
+    rows: list[ProjectRow] = []
+    for name, group in groups.items():
+        label = name or NO_EPIC
+        done = sum(issue.state is IssueState.DONE for issue in group)
+        shut = label in closed
+        if not alone:
+            rows.append(EpicRow(label, view.epics.get(name or ""), len(group), done, shut))
+        if not shut:
+            for issue in group:
+                rows.append(IssueRow(issue))
+                rows += [ReviewRow(issue, nth) for nth in range(len(issue.reviews))]
+    return rows
+
+
+def project_words(row: ProjectRow, stalls: Mapping[str, str]) -> str:
+    """Give the text a filter looks into, in lower case."""
+    match row:
+        case EpicRow():
+            words = [row.id, row.epic.title if row.epic else ""]
+        case IssueRow(issue=issue):
+            stalled = f"stalled {stalls[issue.id]}" if issue.id in stalls else ""
+            words = [issue.id, issue.title, issue.state.replace("_", " "), issue.agent, issue.epic or "", stalled]
+        case ReviewRow():
+            words = [row.issue.id, f"review {row.review.round}", row.review.verdict.replace("_", " ")]
+    return " ".join(words).casefold()
+
+
+def id_width(rows: Sequence[ProjectRow], width: int) -> int:
+    """Say how wide the column of ids is."""
+    longest = max((len(row.issue.id) for row in rows if isinstance(row, IssueRow)), default=0)
+    return min(longest, max(8, width // 4))
+
+
+def project_head(ids: int, width: int) -> list[Cell]:
+    """Name the columns."""
+    fields = ("issue", "state", "profile", "tries", "tokens", "title and what it waits for")
+    return _laid(ids, width, fields, "", "dim")
+
+
+def project_line(row: ProjectRow, fold: WatchFold, stalls: dict[str, str], ids: int, width: int) -> list[Cell]:
+    """Word one row."""
+    match row:
+        case EpicRow():
+            title = f"{one_line(row.epic.title)}  " if row.epic else ""
+            sign = "+ " if row.closed else "- "
+            count = f"{row.done} of {row.issues} done"
+            room = max(0, width - cells(sign + row.id) - 2 - cells(count) - 1)
+            return [
+                Cell(cut(f"{sign}{one_line(row.id)}  ", width), "bold"),
+                Cell(cut(title, room), "bold"),
+                Cell(count, "dim"),
+            ]
+        case IssueRow(issue=issue):
+            spend = fold.by_issue.get(issue.id)
+            held = standing(issue, fold.view, stalls)
+            title = one_line(issue.title)
+            fields = (
+                one_line(issue.id),
+                issue.state.replace("_", " "),
+                one_line(issue.agent),
+                str(issue.attempts) if issue.attempts else "-",
+                f"{spend.tokens:,}" if spend is not None else "-",
+                f"{held}: {title}" if held and issue.id in stalls else f"{title}; {held}" if held else title,
+            )
+            colour = "red" if issue.id in stalls else ""
+            return _laid(ids, width, fields, STATE_COLOURS[issue.state], colour)
+        case ReviewRow(review=review):
+            who = one_line(str((review.reviewer or {}).get("agent") or ""))
+            said = f"Review {review.round}"
+            what = {
+                "approved": "approved",
+                "changes_requested": f"{len(review.items)} change{'' if len(review.items) == 1 else 's'} requested",
+            }.get(review.verdict, f"not held: {one_line(review.reason or 'no reason given')}")
+            by = f" by {who}" if who else ""
+            first = f": {one_line(review.items[0])}" if review.items else ""
+            lead = " " * (2 + ids + 2) + said + "  "
+            return [
+                Cell(cut(lead, width)),
+                Cell(cut(what + by, max(0, width - cells(lead))), REVIEW_COLOURS.get(review.verdict, "red")),
+                Cell(cut(first, max(0, width - cells(lead) - cells(what + by))), "dim"),
+            ]
+
+
+def _laid(ids: int, width: int, fields: tuple[str, ...], state_colour: str, colour: str) -> list[Cell]:
+    name, state, profile, tries, tokens, rest = fields
+    laid = [Cell("  ")]
+    used = 2
+    for text, size, right, painted in (
+        (name, ids, False, colour),
+        (state, STATE_WIDTH, False, state_colour or colour),
+        (profile, 10 if width >= 70 else 0, False, colour),
+        (tries, 5 if width >= 50 else 0, True, colour),
+        (tokens, 9 if width >= 60 else 0, True, colour),
+    ):
+        if size:
+            shown = cut(text, size)
+            pad = " " * (size - cells(shown))
+            laid.append(Cell((pad + shown if right else shown + pad) + "  ", painted))
+            used += size + 2
+    laid.append(Cell(cut(rest, max(0, width - used)), colour))
+    return laid

@@ -1,0 +1,177 @@
+"""What the console shows beyond the view: transcripts, what waits for a person, spend by issue, counts (T2).
+
+Law: pure, and O(1) for an event. The same events give the same fold whether they come live or out of the file, so the console
+draws the same pictures while a run goes on and after it. Memory is bounded by agent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from attrs import define, evolve, field
+
+from ggactors.protocol import events
+from ggactors.protocol.values import THE_PROVIDER, IssueState
+from ggactors.telemetry.folds import RunView, Spend
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+KEPT = 2000
+"""Events of one agent that are kept at least; twice as many at most, so that forgetting is seldom."""
+LONGEST = 6000
+"""Characters kept of one text of a transcript."""
+
+DEEPEST = 64
+"""Parents that are asked for the issue of a subagent; a file that is not sound may name them in a circle."""
+
+_UNTOLD = (
+    events.UsageSpent,
+    events.BoardChanged,
+    events.BoardStalled,
+    events.IssueReview,
+    events.WorktreeMerged,
+    events.CheckoutMoved,
+    events.SessionStarted,
+    events.SessionSummary,
+    events.SessionEnded,
+)
+"""What an agent may emit and its story says nothing of."""
+
+
+@define
+class Transcript:
+    """What is told of one agent, oldest first; ``forgotten`` counts the events that were before."""
+
+    told: list[events.Event] = field(factory=list)
+    forgotten: int = 0
+
+    def add(self, event: events.Event) -> None:
+        """Keep an event, its text cut to what is shown."""
+        self.told.append(_bounded(event))
+        if len(self.told) >= 2 * KEPT:
+            del self.told[:KEPT]
+            self.forgotten += KEPT
+
+
+def _bounded(event: events.Event) -> events.Event:
+    match event:
+        case events.ToolAnswered() if len(event.output) > LONGEST:
+            return evolve(event, output=event.output[:LONGEST])
+        case events.AssistantMessage() if len(event.text) > LONGEST:
+            return evolve(event, text=_cut(event.text))
+        case events.AgentSpawned() if len(event.brief) > LONGEST:
+            return evolve(event, brief=_cut(event.brief))
+        case events.ToolCalled():
+            return evolve(event, args={key: _bounded_arg(value) for key, value in event.args.items()})
+        case _:
+            return event
+
+
+def _bounded_arg(value: object) -> object:
+    return _cut(value) if isinstance(value, str) and len(value) > LONGEST else value
+
+
+def _cut(text: str) -> str:
+    return f"{text[:LONGEST]}\n… {len(text) - LONGEST:,} characters more (`ggactors show RUN --events` has them all)"
+
+
+@define
+class WatchFold:
+    """A run as the console shows it. ``take`` takes the next event.
+
+    ``shape`` goes up whenever an agent appears, ``board`` whenever an epic, an issue or a review does or changes: what is
+    costly to lay out is laid out again only then.
+    """
+
+    view: RunView = field(factory=RunView)
+    transcripts: dict[str, Transcript] = field(factory=dict)
+    waiting: dict[str, events.Attention] = field(factory=dict)
+    """What waits for a person, by item."""
+    by_issue: dict[str, Spend] = field(factory=dict)
+    agents_of: dict[str, list[str]] = field(factory=dict)
+    """Who worked at an issue, in order: implementers, reviewers, merge agents."""
+    states: Counter[IssueState] = field(factory=Counter)
+    shape: int = 0
+    board: int = 0
+    seq: int = 0
+    """The number of the last event."""
+    _counted: dict[str, IssueState] = field(factory=dict)
+
+    def take(self, event: events.Event) -> None:
+        """Fold one event in."""
+        self.seq = event.seq or self.seq + 1
+        match event:
+            case events.BoardChanged():
+                self._board(event)
+            case _:
+                self.view.apply(event)
+        if event.agent is not None and not isinstance(event, _UNTOLD):
+            transcript = self.transcripts.get(event.agent)
+            if transcript is None:
+                transcript = self.transcripts[event.agent] = Transcript()
+                self.shape += 1
+            transcript.add(event)
+        match event:
+            case events.AgentSpawned():
+                self.shape += 1
+                if event.issue is not None and event.agent is not None:
+                    self.agents_of.setdefault(event.issue, []).append(event.agent)
+            case events.UsageSpent():
+                self._spent(event)
+            case events.Attention():
+                self._ask(event)
+            case events.IssueReview() | events.WorktreeMerged():
+                self.board += 1
+            case events.SessionStarted() | events.SessionEnded():
+                self.waiting.clear()
+                self.shape += 1
+            case _:
+                pass
+
+    def take_all(self, stream: Iterable[events.Event]) -> WatchFold:
+        """Fold a stream in, and give the fold."""
+        for event in stream:
+            self.take(event)
+        return self
+
+    def held(self) -> int:
+        """Count the slots in use: who waits for its provider keeps its slot."""
+        return self.view.running + self.at_provider()
+
+    def at_provider(self) -> int:
+        """Count the agents that wait for their model's provider."""
+        return sum(agent.waiting_on == THE_PROVIDER for agent in self.view.agents_by_id.values())
+
+    # ------------------------------------------------------------ folding
+
+    def _board(self, event: events.BoardChanged) -> None:
+        """Fold a change in, counting the states anew for the one issue it touches."""
+        self.view.apply(event)
+        if event.issue is not None:
+            issue_id = str(event.issue.get("id"))
+            before = self._counted.pop(issue_id, None)
+            if before is not None:
+                self.states[before] -= 1
+            after = self.view.issues.get(issue_id)
+            if after is not None:
+                self._counted[issue_id] = after.state
+                self.states[after.state] += 1
+        self.board += 1
+
+    def _spent(self, event: events.UsageSpent) -> None:
+        """Charge a call to the issue its agent, or the agent it was made by, works at."""
+        agent = self.view.agents_by_id.get(event.agent or "")
+        for _ in range(DEEPEST):
+            if agent is None or agent.issue is not None or agent.parent is None:
+                break
+            agent = self.view.agents_by_id.get(agent.parent)
+        if agent is not None and agent.issue is not None:
+            self.by_issue.setdefault(agent.issue, Spend()).add(event)
+
+    def _ask(self, event: events.Attention) -> None:
+        if event.state == "open":
+            self.waiting[event.item] = event
+        else:
+            self.waiting.pop(event.item, None)
