@@ -321,6 +321,14 @@ class Run:
         )
         return await self._thread.run(asked)
 
+    async def pause(self) -> Receipt:
+        """Hold every agent at its next turn boundary, without its slot, and dispatch nothing."""
+        return await self._thread.call(self._run.pause)
+
+    async def unpause(self) -> Receipt:
+        """Let the run go on."""
+        return await self._thread.call(self._run.unpause)
+
     async def cancel(self) -> Receipt:
         """Ask the run to stop at its agents' next turn boundaries. It stays resumable."""
         return await self._thread.call(self._run.cancel)

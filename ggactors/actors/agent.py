@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 
 _A_MERGE = "a merge into the main workspace"
+PAUSED = "the end of the pause"
 
 CLOSING_SECS = 5
 """How long a cancelled agent's tools may take to end their processes."""
@@ -204,6 +205,7 @@ class AgentActor:
             self.showing.state(AgentState.RUNNING)
             end = await self.gate.open() or await self.floor.begin()
             while end is None:
+                await self._park_while_paused()
                 end = self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
                 end = await self.floor.settle(end)
         except WindDown:
@@ -245,6 +247,11 @@ class AgentActor:
         self.showing.gone(end)
 
     # ------------------------------------------------------------ turn boundaries
+
+    async def _park_while_paused(self) -> None:
+        """Begin no turn while the run is paused, and hold no slot meanwhile."""
+        while self.desk.switch.paused:
+            await self.suspend(PAUSED, self.desk.switch.unpaused)
 
     def _boundary(self) -> SessionEnd | None:
         """Look at the stop, then at the ceilings; when a turn follows, hand over what the letters say."""

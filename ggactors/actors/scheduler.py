@@ -90,7 +90,7 @@ class SchedulerActor:
         """Queue for a slot, ask the board what is next, and dispatch it."""
         seat = self.pool.seat("work begun" if begun else "a first dispatch")
         try:
-            await seat.take(begun=begun)
+            await self._take(seat, begun)
             self._tickets[begun] -= 1
             self.dispatching += 1
             try:
@@ -103,6 +103,15 @@ class SchedulerActor:
         except BaseException:
             seat.give_back()
             raise
+
+    async def _take(self, seat: Seat, begun: bool) -> None:
+        """Take a slot at a time when the run is not paused."""
+        while True:
+            await self.switch.unpaused()
+            await seat.take(begun=begun)
+            if not self.switch.paused:
+                return
+            seat.give_back()
 
     async def _dispatch(self, nursery: trio.Nursery, begun: bool, seat: Seat) -> None:
         if self.switch.status is not None:

@@ -10,7 +10,7 @@ from attrs import evolve, field, frozen
 from ggactors.actors.mail import Posted  # noqa: TC001 - attrs reads it
 from ggactors.protocol.agent import OPERATOR
 from ggactors.protocol.attention import AttentionItem, AttentionKind
-from ggactors.protocol.events import SessionEnded
+from ggactors.protocol.events import Log, SessionEnded
 from ggactors.protocol.values import Code, MessageState, Status
 from ggactors.telemetry.jsonl import read_events
 
@@ -239,6 +239,22 @@ class Run:
             deadline_secs=deadline_secs,
         )
         return await self._staff.talk.attention.ask(item)
+
+    def pause(self) -> Receipt:
+        """Hold every agent at its next turn boundary, without its slot, and dispatch nothing. Not accepted when that is so already.
+
+        Nothing under way is cut. Ceilings of time go on.
+        """
+        return self._told(self._staff.switch.pause(), "paused by the operator")
+
+    def unpause(self) -> Receipt:
+        """Let the run go on. Not accepted when it is not paused."""
+        return self._told(self._staff.switch.unpause(), "goes on after a pause")
+
+    def _told(self, accepted: bool, message: str) -> Receipt:
+        if accepted:
+            self._staff.place.emit(Log(level="info", message=message))
+        return Receipt(agent="", accepted=accepted)
 
     def cancel(self) -> Receipt:
         """Ask the run to stop at its agents' next turn boundaries. It stays resumable."""

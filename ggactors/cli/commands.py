@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMANDS = {
+    "repl": ("repl", "talk with a crew at a prompt, in the current directory"),
     "demo": ("demo", "write a small repository and a scripted crew, and watch them work"),
     "init": ("init", "write a complete commented crew.toml"),
     "check": ("check", "name every reason a launch would be refused"),
@@ -18,6 +19,5 @@ COMMANDS = {
     "doctor": ("doctor", "say what this machine offers"),
 }
 LATER = {
-    "repl": "the console in the current directory",
     "resume": "go on with an interrupted run",
 }

@@ -84,9 +84,14 @@ def choose_crew(named: str | None) -> Chosen:
 def ask_for_yes(path: Path, reading: Reading, crew: Crew) -> None:
     """Make sure the operator has said yes to a found crew. Raises Refusal when there is no yes."""
     executes = executed_files(reading)
-    mark = fingerprint(_content(path), {str(file): _content(file) for file in executes})
+    mark = content_mark(path, reading)
     shown = [f"Found the crew {one_line(str(path))}. It would execute:", *_what_runs(executes, crew)]
     _ask(path, mark, shown, "Name it as CREW, or run with --trust.")
+
+
+def content_mark(path: Path, reading: Reading) -> str:
+    """Give the mark of a crew's content: its document and every file it executes."""
+    return fingerprint(_content(path), {str(file): _content(file) for file in executed_files(reading)})
 
 
 def ask_for_servers(reading: Reading, workspace: Path) -> None:

@@ -23,10 +23,6 @@ def misuse(name: str, words: Sequence[str]) -> str | None:
     return None
 
 
-def _repl(parser: Parser) -> None:
-    parser.add_argument("--crew", metavar="F", help="the crew")
-
-
 def _resume(parser: Parser) -> None:
     _run_id(parser)
     parser.add_argument("--events", metavar="F", help="also stream events to a file; - is stdout")
@@ -38,10 +34,8 @@ def _run_id(parser: Parser) -> None:
 
 
 SHAPES: dict[str, Callable[[Parser], None]] = {
-    "repl": _repl,
     "resume": _resume,
 }
 EXAMPLES = {
-    "repl": "ggactors repl",
     "resume": "ggactors resume last",
 }

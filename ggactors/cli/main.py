@@ -85,7 +85,7 @@ def _dispatch(words: list[str]) -> int:
         verbose = True
         del words[0]
     if not words:
-        return _later("repl", [], "ggactors")
+        return _carry_out("repl", [], verbose=verbose)
     first, *rest = words
     if first == "--version":
         from ggactors import __version__
@@ -127,11 +127,6 @@ def _later(name: str, rest: list[str], said: str) -> int:
         wrong = later.misuse(name, rest)
     except WasHelped:
         return 0
-    if said == "ggactors":
-        print(
-            "ggactors: the console is not in this version\nTry `ggactors demo`, or `ggactors --help`.", file=sys.stderr
-        )
-        return REFUSED
     if wrong is not None:
         print(f"{said}: {wrong}", file=sys.stderr)
     print(f"{said}: not in this version", file=sys.stderr)
@@ -151,9 +146,9 @@ def _unknown(word: str) -> int:
 def _help() -> str:
     rows = [(name, summary) for name, (_, summary) in COMMANDS.items()]
     lines = [
-        "usage: ggactors [-v] COMMAND …",
+        "usage: ggactors [-v] [COMMAND …]",
         "",
-        "A crew of LLM coding agents over one workspace.",
+        "A crew of LLM coding agents over one workspace. Without a command it opens a prompt.",
         "",
         "commands:",
         *(f"  {name:<8} {summary}" for name, summary in rows),
