@@ -15,13 +15,14 @@ import trio
 from attrs import define, field, frozen
 
 from ggactors.actors.spending import Hold
+from ggactors.actors.switch import WindDown
 from ggactors.ports import ModelFault
 from ggactors.protocol.events import Log, RetryWait, UsageSpent
 from ggactors.protocol.values import THE_PROVIDER, Status
 from ggactors.rules.backoff import wait_secs
 from ggactors.rules.ceilings import Breach
-from ggactors.rules.congestion import CONGESTED
-from ggactors.rules.failover import BARRED_FOR, lasts, refused_as_such
+from ggactors.rules.congestion import CONGESTED, PATIENCE, opens_at
+from ggactors.rules.failover import BARRED_FOR, lasts, look_again_secs, refused_as_such
 from ggactors.rules.priority import weight
 from ggactors.rules.spend import Verdict
 
@@ -85,6 +86,8 @@ class Asking:
     breach: Callable[[], Breach | None]
     show: Callable[[str | None], None]
     _served_by: Way | None = field(default=None, init=False)
+    _shown: bool = field(default=False, init=False)
+    """Whether the agent is shown as waiting for the provider."""
 
     @property
     def budgets(self) -> tuple[Budget, ...]:
@@ -95,18 +98,22 @@ class Asking:
     async def reply(self, question: Callable[[int], ModelRequest]) -> ModelReply | Breach | ForGood:
         """Ask until there is a reply. ``question`` composes the request for an attempt, counted from 1.
 
-        A stop of the run while waiting raises WindDown.
+        A stop of the run, while waiting or between two attempts, raises WindDown.
         """
         for way in self.ways:
             way.begin()
-        now = self.desk.now()
-        way = next((way for way in self.ways if way.barred_until <= now), self.ways[-1])
+        way = self._first()
         attempt = 0
         while True:
+            if self.desk.switch.stops(self.agent):
+                raise WindDown
             later = self._after(way)
             place = await self._enter(way, may_leave=later is not None)
             if isinstance(place, Breach):
                 return place
+            if place is None:
+                way = self._first()
+                continue
             if place.turned_away:
                 way = later or way
                 continue
@@ -124,6 +131,11 @@ class Asking:
     def _open(self) -> list[Way]:
         """List the ways that have not refused the present call for good."""
         return [way for way in self.ways if way.refusal is None]
+
+    def _first(self) -> Way:
+        """Give the way to try first: one that was refused as such a moment ago only where there is no other."""
+        now, left = self.desk.now(), self._open()
+        return next((way for way in left if way.barred_until <= now), left[-1])
 
     def _after(self, way: Way) -> Way | None:
         """Give the next way behind one, if there is any."""
@@ -163,7 +175,7 @@ class Asking:
             RetryWait(agent=self.agent, model=way.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
         )
         # The last of several waits; but first it is seen whether one before it has recovered meanwhile.
-        return way if later is not None else self._open()[0]
+        return way if later is not None else self._first()
 
     def _tell_who_serves(self, way: Way) -> None:
         """Say when another model than before answers."""
@@ -176,27 +188,49 @@ class Asking:
 
     # ------------------------------------------------------------ one call
 
-    async def _enter(self, way: Way, *, may_leave: bool) -> Pass | Breach:
-        """Wait for leave to ask, never longer than the run may still take; what other agents spent meanwhile may be in the way."""
+    async def _enter(self, way: Way, *, may_leave: bool) -> Pass | Breach | None:
+        """Wait for leave to ask, never longer than the run may still take; what other agents spent meanwhile may be in the way.
+
+        The last of several models is not waited for longer than until another may be worth a look: None.
+        """
         lane = way.lane
-        while True:
-            place = lane.enter_nowait(self._weight, not_before=way.not_before, may_leave=may_leave)
-            if place.settled():
-                return place
-            self.show(THE_PROVIDER)
-            try:
-                with self.desk.switch.interruptible(self.agent), trio.move_on_after(self._secs_left()):
+        place = lane.enter_nowait(self._weight, not_before=way.not_before, may_leave=may_leave)
+        try:
+            if not place.settled():
+                self._show(waiting=True)
+                patience = min(self._secs_left(), math.inf if may_leave else self._elsewhere(way))
+                with self.desk.switch.interruptible(self.agent), trio.move_on_after(patience):
                     await lane.wait(place)
                 reached = self.breach()
-            except BaseException:
-                lane.withdraw(place)
-                raise
-            if reached is not None:
-                lane.withdraw(place)
-                return reached
-            self.show(None)
-            if place.settled():
-                return place
+                if reached is not None:
+                    lane.withdraw(place)
+                    self._shown = False
+                    return reached
+        except BaseException:
+            lane.withdraw(place)
+            self._shown = False
+            raise
+        if place.leave is not None:
+            self._show(waiting=False)
+        return place if place.settled() else None
+
+    def _show(self, *, waiting: bool) -> None:
+        """Tell that the provider is waited for, or not any more, where that changes."""
+        if waiting is not self._shown:
+            self._shown = waiting
+            self.show(THE_PROVIDER if waiting else None)
+
+    def _elsewhere(self, way: Way) -> float:
+        """Give the seconds after which another of the models may be worth a look, infinity where there is no other."""
+        now = self.desk.now()
+        others = [
+            look_again_secs(max(opens_at(other.lane.flow, now), other.not_before, other.barred_until) - now)
+            for other in self._open()
+            if other is not way
+        ]
+        in_trouble = way.lane.flow.shut or max(way.lane.flow.shut_until, way.not_before) > now
+        # A place in a lane that merely is full is not given up for the first look that would be possible.
+        return min(others, default=math.inf) if in_trouble else max(PATIENCE, min(others, default=math.inf))
 
     async def _ask(self, way: Way, place: Pass, request: ModelRequest) -> ModelReply | Breach | ModelFault:
         """Make one call that was given leave. A fault is an answer here."""
@@ -205,12 +239,9 @@ class Asking:
         except BaseException:
             way.lane.withdraw(place)
             raise
-        if hold is None:
+        if isinstance(hold, Breach):
             way.lane.withdraw(place)
-            reached = self.breach()
-            if reached is None:
-                raise AssertionError("a call was refused for its spend, and no ceiling is reached")
-            return reached
+            return hold
         try:
             reply = await way.model.reply(request)
         except ModelFault as fault:
@@ -255,16 +286,21 @@ class Asking:
             )
         )
 
-    async def _reserve(self, bound: Usage | None) -> Hold | None:
-        budgets = self.budgets
-        match self.desk.spending.reserve_nowait(bound, budgets):
-            case Hold() as hold:
-                return hold
-            case Verdict.SPENT:
-                return None
-            case Verdict.WAIT:
+    async def _reserve(self, bound: Usage | None) -> Hold | Breach:
+        """Reserve in every budget the call spends in, in line. A budget its issue was moved out of meanwhile stops nothing."""
+        while True:
+            budgets = self.budgets
+            answer: Hold | Verdict | None = self.desk.spending.reserve_nowait(bound, budgets)
+            if answer is Verdict.WAIT:
                 with self.desk.switch.interruptible(self.agent):
-                    return await self.desk.spending.reserve(bound, budgets)
+                    answer = await self.desk.spending.reserve(bound, budgets)
+            if isinstance(answer, Hold):
+                return answer
+            reached = self.breach()
+            if reached is not None:
+                return reached
+            if self.budgets == budgets:
+                raise AssertionError("a call was refused for its spend, and no ceiling is reached")
 
     def _weight(self) -> Weight:
         return weight(self.desk.chains, self.kind, self.issue)

@@ -40,18 +40,18 @@ class Presence:
             if not self._working:
                 await self._look()
             self._working += 1
-        done = False
+        looked = False
         try:
             yield
-            done = True
+            async with self._looking:
+                self._working -= 1
+                looked = True
+                if not self._working:
+                    await self._leave()
         finally:
-            if not done:
+            if not looked:
                 self._working -= 1
                 self._unsure = True
-        async with self._looking:
-            self._working -= 1
-            if not self._working:
-                await self._leave()
 
     async def look(self) -> None:
         """Put back what nobody of main's changed, unless somebody is at work there just now."""
@@ -75,10 +75,10 @@ class Presence:
             )
 
     async def _leave(self) -> None:
+        self._unsure = True  # also when this is cut short
         try:
             await self.repository.leave_main()
         except RepositoryBroken as error:
-            self._unsure = True
             self._say(f"what was left in the main workspace is not known: {error}")
         else:
             self._unsure = False

@@ -114,7 +114,14 @@ class MainStation:
         """Put main's branch back if the command rewound it, and say so."""
         if tool != "shell":
             return None
-        restored = await self.repository.guard_main()
+        try:
+            restored = await self.repository.guard_main()
+        except RepositoryBroken as error:
+            # The world's doing and no defect (D8); it is looked at again before a merge and at the agent's end.
+            self.emit(
+                Log(agent=self.agent, level="warning", message=f"main could not be looked at after a call: {error}")
+            )
+            return None
         if restored is None:
             return None
         if not restored.undone:

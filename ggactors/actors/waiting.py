@@ -38,9 +38,10 @@ class Waiting:
             works_for=self.agent.order.issue,
             may_wait_unsettled=not self.desk.family.resolves_a_merge(self.agent.id),
         )
+        # Before the answer is there: cut short now, the board may have begun the wait all the same.
+        self.agent.waits_open = True
         match await board.ask(letter):
             case WaitBegan() as begun:
-                self.agent.waits_open = True
                 return begun
             case answer:
                 return _outcome(answer)

@@ -13,7 +13,7 @@ from ggactors.models.resolve import traits_of
 from ggactors.ports import ModelFault
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ggactors.models.resolve import ModelSource
     from ggactors.ports import Model
@@ -68,6 +68,11 @@ class MaskedModel:
         except ModelFault as fault:
             fault.args = (self._mask.text(str(fault)),)
             raise fault from None
+
+    def take_spent(self) -> Usage | None:
+        """Give what the model's last call spent although nothing came of it, where it knows (C3)."""
+        take_spent: Callable[[], Usage | None] | None = getattr(self._model, "take_spent", None)
+        return None if take_spent is None else take_spent()
 
     def bound(self, request: ModelRequest) -> Usage | None:
         """Give the model's bound."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import trio
 from attrs import define, field
 
 from ggactors.app.launch import Launch
@@ -23,7 +24,7 @@ from ggactors.testing.memory import MemoryRepository
 from ggactors.tools.watchdog import Watchdog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from ggactors.models.resolve import ModelSource
     from ggactors.ports import HookObject, Workbench
@@ -97,6 +98,10 @@ class Simulation:
     repository: MemoryRepository = field(factory=MemoryRepository)
     journal: MemoryJournal = field(factory=MemoryJournal)
     watch: Callable[[Staff, Event], None] | None = None
+    person: Callable[[Staff], Awaitable[None]] | None = None
+    """What the person at the root's prompt does, which makes the run an interactive one; it is cancelled once the run is over."""
+    launch: Mapping[str, Any] = field(factory=dict)
+    """More of what the run is launched with, by the names of ``Launch``."""
     task: str = "do the work"
     folder: Path = Path("memory-run")
     events: list[Event] = field(factory=list)
@@ -161,6 +166,8 @@ class Simulation:
             bench=self.bench or self._bench,
             hooks=self.hooks,
             skills=self.skills,
+            interactive=self.person is not None,
+            **self.launch,
         )
         self.staff = staff = Staff(launch=launch, folder=RunFolder(self.folder), place=place)
         staff.pool = CountedPool(crew.limits.max_parallel)
@@ -168,7 +175,11 @@ class Simulation:
         try:
             async with open_system(on_crash=self._crashed, slices=2) as system:
                 staff.start(_Roll(system, self.actors))  # type: ignore[arg-type]
-                await staff.done.wait()
+                async with trio.open_nursery() as nursery:
+                    if self.person is not None:
+                        nursery.start_soon(self.person, staff)
+                    await staff.done.wait()
+                    nursery.cancel_scope.cancel()
         finally:
             staff.close()
             bus.close()
