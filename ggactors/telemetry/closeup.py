@@ -20,33 +20,58 @@ if TYPE_CHECKING:
     from ggactors.telemetry.project import EpicRow
     from ggactors.telemetry.watchfold import WatchFold
 
+PAGE = 300
+"""Events that are worded at once."""
 LONGEST_DIFF = 5000
 """Lines of a diff that are shown."""
 
 
 class TranscriptPages:
-    """One agent's transcript laid out for a width. ``lines`` words only what came since it was last asked."""
+    """One agent's transcript laid out for a width, from its end on: each event is worded once, and early ones only when read."""
 
     def __init__(self, agent: str, look: Look) -> None:
         """Lay ``agent``'s out as ``look`` says."""
         self.agent, self.look = agent, look
         self._lines: list[str] = []
-        self._worded = 0
-        self._forgotten = 0
+        self._first = self._next = -1
+        """Of the events that are worded, the first and the one behind the last, counted from the agent's first event."""
 
     def lines(self, fold: WatchFold) -> list[str]:
-        """Give every line there is, oldest first."""
+        """Give every line that is worded so far, oldest first; what came since it was last asked is among them."""
         transcript = fold.transcripts.get(self.agent)
         if transcript is None:
             return ["Nothing is told of it yet."]
-        if transcript.forgotten != self._forgotten:
-            self._lines, self._worded, self._forgotten = [], 0, transcript.forgotten
-            note = f"{transcript.forgotten:,} earlier events are not kept here; `ggactors show RUN --agent {self.agent}` has them"
-            self._lines += [self.look.paint(line, "dim") for line in wrapped(note, self.look)]
-        for event in transcript.told[self._worded :]:
-            self._lines += tell(event, self.look)
-        self._worded = len(transcript.told)
+        end = transcript.forgotten + len(transcript.told)
+        if self._first < transcript.forgotten:  # what was worded may be forgotten by now, or nothing was worded yet
+            self._lines = []
+            self._first = self._next = max(transcript.forgotten, end - PAGE)
+        for at in range(self._next, end):
+            self._lines += tell(transcript.told[at - transcript.forgotten], self.look)
+        self._next = end
         return self._lines
+
+    def earlier(self, fold: WatchFold) -> int:
+        """Word a page of what was before; answer how many lines it has, 0 when there is no more."""
+        transcript = fold.transcripts.get(self.agent)
+        if transcript is None or self._first < 0 or (self._first <= transcript.forgotten and not self._first):
+            return 0
+        if self._first <= transcript.forgotten:
+            return self._forgotten_note(transcript.forgotten)
+        begin = max(transcript.forgotten, self._first - PAGE)
+        lines: list[str] = []
+        for at in range(begin, self._first):
+            lines += tell(transcript.told[at - transcript.forgotten], self.look)
+        self._first = begin
+        self._lines[:0] = lines
+        return len(lines)
+
+    def _forgotten_note(self, forgotten: int) -> int:
+        note = f"{forgotten:,} earlier events are not kept here; `ggactors show RUN --agent {one_line(self.agent)}` has them"
+        lines = [self.look.paint(line, "dim") for line in wrapped(note, self.look)]
+        if self._lines[: len(lines)] == lines:
+            return 0
+        self._lines[:0] = lines
+        return len(lines)
 
 
 def agent_heading(agent: AgentView, look: Look) -> list[str]:
@@ -118,12 +143,12 @@ def epic_lines(fold: WatchFold, row: EpicRow, look: Look) -> list[str]:
     name = f"{one_line(row.id)}  {one_line(row.epic.title)}" if row.epic else "Issues of no epic"
     lines = [
         look.paint(cut(name, look.width), "bold"),
-        look.paint(f"{row.done} of {row.issues} issues done", "dim"),
+        look.paint(row.done(fold), "dim"),
         "",
     ]
     if row.epic is not None and row.epic.description:
         lines += [*wrapped(row.epic.description, look), ""]
-    mine = [issue for issue in fold.view.issues.values() if issue.epic == (row.epic.id if row.epic else None)]
+    mine = [issue for issue in fold.view.issues.values() if issue.epic == row.name]
     for issue in mine[:200]:
         lines.append(
             f"  {look.paint(f'{issue.state:<12}', STATE_COLOURS[issue.state])}"
@@ -176,7 +201,7 @@ def diff_lines(diff: Sequence[str], look: Look) -> list[str]:
 def _stands(fold: WatchFold, issue: IssueView) -> str:
     if issue.state is not IssueState.OPEN:
         return standing(issue, fold.view, {})
-    return standing(issue, fold.view, fold.view.stalls())
+    return standing(issue, fold.view, fold.stalls())
 
 
 def _blockers(fold: WatchFold, issue: IssueView, look: Look) -> list[str]:

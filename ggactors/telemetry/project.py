@@ -27,13 +27,21 @@ REVIEW_COLOURS = {"approved": "green", "changes_requested": "yellow"}
 
 @frozen
 class EpicRow:
-    """An epic, or what stands for issues without one."""
+    """An epic, or what stands for issues without one (``name`` is then None)."""
 
-    id: str
+    name: str | None
     epic: EpicView | None
-    issues: int
-    done: int
     closed: bool
+
+    @property
+    def id(self) -> str:
+        """Say what the epic is called."""
+        return self.name or NO_EPIC
+
+    def done(self, fold: WatchFold) -> str:
+        """Say how many of its issues are done."""
+        states = fold.by_epic.get(self.name, {})
+        return f"{states.get(IssueState.DONE, 0):,} of {sum(states.values()):,} done"
 
     @property
     def key(self) -> str:
@@ -84,10 +92,9 @@ def project_rows(fold: WatchFold, closed: Collection[str] = ()) -> list[ProjectR
     rows: list[ProjectRow] = []
     for name, group in groups.items():
         label = name or NO_EPIC
-        done = sum(issue.state is IssueState.DONE for issue in group)
         shut = label in closed
         if not alone:
-            rows.append(EpicRow(label, view.epics.get(name or ""), len(group), done, shut))
+            rows.append(EpicRow(name, view.epics.get(name or ""), shut))
         if not shut:
             for issue in group:
                 rows.append(IssueRow(issue))
@@ -126,7 +133,7 @@ def project_line(row: ProjectRow, fold: WatchFold, stalls: dict[str, str], ids: 
         case EpicRow():
             title = f"{one_line(row.epic.title)}  " if row.epic else ""
             sign = "+ " if row.closed else "- "
-            count = f"{row.done} of {row.issues} done"
+            count = row.done(fold)
             room = max(0, width - cells(sign + row.id) - 2 - cells(count) - 1)
             return [
                 Cell(cut(f"{sign}{one_line(row.id)}  ", width), "bold"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from attrs import define, evolve, field
+from attrs import define, evolve, field, frozen
 
 from ggactors.protocol import events
 from ggactors.protocol.values import THE_PROVIDER, IssueState
@@ -77,12 +77,21 @@ def _cut(text: str) -> str:
     return f"{text[:LONGEST]}\n… {len(text) - LONGEST:,} characters more (`ggactors show RUN --events` has them all)"
 
 
+@frozen
+class _Counted:
+    """What of an issue is counted or indexed."""
+
+    state: IssueState
+    epic: str | None
+    blocked_by: tuple[str, ...]
+
+
 @define
 class WatchFold:
     """A run as the console shows it. ``take`` takes the next event.
 
-    ``shape`` goes up whenever an agent appears, ``board`` whenever an epic, an issue or a review does or changes: what is
-    costly to lay out is laid out again only then.
+    ``shape`` goes up whenever an agent appears, ``outline`` whenever an epic, an issue or a review does, or goes elsewhere:
+    what is costly to lay out is laid out again only then. ``board`` goes up with every change of the board.
     """
 
     view: RunView = field(factory=RunView)
@@ -93,11 +102,16 @@ class WatchFold:
     agents_of: dict[str, list[str]] = field(factory=dict)
     """Who worked at an issue, in order: implementers, reviewers, merge agents."""
     states: Counter[IssueState] = field(factory=Counter)
+    by_epic: dict[str | None, Counter[IssueState]] = field(factory=dict)
     shape: int = 0
+    outline: int = 0
     board: int = 0
     seq: int = 0
     """The number of the last event."""
-    _counted: dict[str, IssueState] = field(factory=dict)
+    _counted: dict[str, _Counted] = field(factory=dict)
+    _behind: dict[str, dict[str, None]] = field(factory=dict)
+    """By blocker, the issues that name it."""
+    _failed: dict[str, None] = field(factory=dict)
 
     def take(self, event: events.Event) -> None:
         """Fold one event in."""
@@ -124,6 +138,7 @@ class WatchFold:
                 self._ask(event)
             case events.IssueReview() | events.WorktreeMerged():
                 self.board += 1
+                self.outline += 1
             case events.SessionStarted() | events.SessionEnded():
                 self.waiting.clear()
                 self.shape += 1
@@ -144,21 +159,53 @@ class WatchFold:
         """Count the agents that wait for their model's provider."""
         return sum(agent.waiting_on == THE_PROVIDER for agent in self.view.agents_by_id.values())
 
+    def stalls(self) -> dict[str, str]:
+        """Give what ``RunView.stalls`` gives, at the cost of the issues that stand behind failed ones."""
+        found: dict[str, str] = {}
+        for failed in self._failed:
+            todo = [failed]
+            while todo:
+                for issue_id in self._behind.get(todo.pop(), ()):
+                    issue = self.view.issues.get(issue_id)
+                    if issue is not None and issue.state is IssueState.OPEN and issue_id not in found:
+                        found[issue_id] = failed
+                        todo.append(issue_id)
+        return found
+
     # ------------------------------------------------------------ folding
 
     def _board(self, event: events.BoardChanged) -> None:
         """Fold a change in, counting the states anew for the one issue it touches."""
         self.view.apply(event)
-        if event.issue is not None:
-            issue_id = str(event.issue.get("id"))
-            before = self._counted.pop(issue_id, None)
-            if before is not None:
-                self.states[before] -= 1
-            after = self.view.issues.get(issue_id)
-            if after is not None:
-                self._counted[issue_id] = after.state
-                self.states[after.state] += 1
         self.board += 1
+        if event.issue is None:
+            self.outline += 1
+            return
+        issue_id = str(event.issue.get("id"))
+        before = self._counted.pop(issue_id, None)
+        issue = self.view.issues.get(issue_id)
+        after = None if issue is None else _Counted(issue.state, issue.epic, issue.blocked_by)
+        if before is not None:
+            self._count(issue_id, before, -1)
+        if after is not None:
+            self._counted[issue_id] = after
+            self._count(issue_id, after, 1)
+        self.outline += before is None or after is None or before.epic != after.epic
+
+    def _count(self, issue_id: str, told: _Counted, by: int) -> None:
+        """Count an issue in or out."""
+        self.states[told.state] += by
+        self.by_epic.setdefault(told.epic, Counter())[told.state] += by
+        for blocker in told.blocked_by:
+            if by > 0:
+                self._behind.setdefault(blocker, {})[issue_id] = None
+            else:
+                self._behind[blocker].pop(issue_id, None)
+        if told.state is IssueState.FAILED:
+            if by > 0:
+                self._failed[issue_id] = None
+            else:
+                self._failed.pop(issue_id)
 
     def _spent(self, event: events.UsageSpent) -> None:
         """Charge a call to the issue its agent, or the agent it was made by, works at."""

@@ -39,10 +39,12 @@ def look_at(folder: RunFolder) -> None:
     """Show a run of any process out of its folder until the person leaves. Blocking, in the main thread. Raises OSError."""
     import asyncio
 
+    from ggactors.repl.console.pauses import keep_pauses_short
     from ggactors.repl.console.sources import FileSource
     from ggactors.store.lock import read_lock
 
     source = FileSource(folder.events, lambda: read_lock(folder.lock).alive)
+    keep_pauses_short()
     asyncio.run(watch(source, folder=folder, slots=slots_of(folder)))
 
 

@@ -66,6 +66,8 @@ class Hand:
 
     def end(self, *, last: bool) -> None:
         """Go to the first or the last row or line."""
+        if not last and self.looking.side is Side.DETAIL:
+            self.screen.word_all()
         self.move(10**9 if last else -(10**9))
 
     def open(self) -> None:

@@ -109,7 +109,7 @@ class Screen:
 
     def stalls(self) -> dict[str, str]:
         """Give the stalled issues, each with the failed one it stands behind."""
-        return self._keep("stalls", self.fold.board, self.fold.view.stalls)
+        return self._keep("stalls", self.fold.board, self.fold.stalls)
 
     def _keys(self) -> dict[str, int]:
         rows = self.rows()
@@ -135,7 +135,12 @@ class Screen:
 
     def _project(self) -> list[ProjectRow]:
         word, living, closed = self.looking.filter.casefold(), self.looking.living, tuple(sorted(self.looking.closed))
-        return self._keep("project", (self.fold.board, word, living, closed), self._lay_project_out)
+        return self._keep(
+            "project",
+            # Without a filter an issue keeps its place whatever becomes of it.
+            (self.fold.board if word or living else 0, self.fold.outline, word, living, closed),
+            self._lay_project_out,
+        )
 
     def _lay_project_out(self) -> list[ProjectRow]:
         word, living = self.looking.filter.casefold(), self.looking.living
@@ -278,7 +283,7 @@ class Screen:
             )  # fmt: skip
             return from_cells(agent_head(columns, width)), lambda at: agent_line(agents[at], columns, width)
         project = self._project()
-        ids = self._keep("ids", (id(project), fold.board, width), lambda: id_width(project, width))
+        ids = self._keep("ids", (id(project), fold.outline, width), lambda: id_width(project, width))
         stalls = self.stalls()
         return from_cells(project_head(ids, width)), lambda at: project_line(project[at], fold, stalls, ids, width)
 
@@ -298,6 +303,8 @@ class Screen:
         last = max(0, len(lines) - room)
         sticks = looking.follow and looking.tab is Tab.AGENTS and not looking.attention
         looking.detail_top = last if sticks else min(looking.detail_top, last)
+        while looking.detail_top < room and (more := self._earlier()):
+            looking.detail_top += more
         self.places.detail_lines, self.places.detail_room = len(lines), room
         shown = lines[looking.detail_top : looking.detail_top + room]
         out: list[Line] = [[("", " "), *from_painted(line)] for line in (*head, *shown)]
@@ -305,6 +312,20 @@ class Screen:
             out[0] = [(f"{style} class:marked", text) for style, text in fitted(out[0], box.width)]
         out += [[] for _ in range(box.height - len(out))]
         return out[: box.height]
+
+    def word_all(self) -> None:
+        """Word the whole transcript that is shown."""
+        while self._earlier():
+            pass
+
+    def _earlier(self) -> int:
+        """Word more of what was before what is shown; answer how many lines that is."""
+        row = self.chosen()
+        kept = self._kept.get("pages")
+        if not isinstance(row, AgentRow) or self.looking.attention or kept is None or kept[1].agent != row.agent.id:
+            return 0
+        pages: TranscriptPages = kept[1]
+        return pages.earlier(self.fold)
 
     def _told(self, look: Look) -> tuple[list[str], list[str]]:
         """Give what stands still at the top of the detail, and the lines that scroll below it."""
