@@ -61,8 +61,6 @@ def test_every_command_has_help_with_an_example(sh, command):
         (["resume", "last"], None),
         (["resume"], "RUN"),
         (["resume", "last", "--nope"], "--nope"),
-        (["cancel", "a", "b"], "b"),
-        (["solo", "--task", "a", "--task", "b", "--yes", "--json"], None),
     ],
 )
 def test_a_later_command_has_its_shape_checked_and_is_refused_by_name(capsys, words, wrong):
@@ -77,7 +75,7 @@ def test_a_later_command_has_its_shape_checked_and_is_refused_by_name(capsys, wo
 def test_without_a_command_the_prompt_is_opened_and_wants_a_crew(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main([]) == 2
-    assert capsys.readouterr().err.startswith("ggactors repl: there is no crew, and no key for the built-in one.")
+    assert capsys.readouterr().err.startswith("ggactors: there is no crew, and no key for the built-in one.")
 
 
 def test_an_unknown_command_is_refused_with_the_nearest_one(capsys):
