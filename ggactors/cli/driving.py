@@ -76,7 +76,7 @@ def drive(order: Order, *, after: Sequence[str] = ()) -> int:
     crew = order.reading.crew
     driven = _Driven()
     with ExitStack() as stack:
-        sink = _event_sink(order.events, stack)
+        sink = event_sink(order.events, stack)
         progress = progress_on_stderr(driven.view, slots=crew.limits.max_parallel if crew else 0, verbose=order.verbose)
         stack.callback(progress.close)
         # Here and not in ``open_run``: the collector of a program that embeds a run is that program's to set.
@@ -168,7 +168,7 @@ async def _heed(signals: AsyncIterator[int], driven: _Driven, progress: Progress
 # ---------------------------------------------------------------- where events go
 
 
-def _event_sink(target: str | None, stack: ExitStack) -> Callable[[Event], None]:
+def event_sink(target: str | None, stack: ExitStack) -> Callable[[Event], None]:
     """Open where ``--events`` streams to. A file is written anew; pipes and devices are streams. Raises Refusal."""
     if target is None:
         return _nowhere

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from ggactors.cli.consent import Chosen
     from ggactors.cli.parsing import Parser
     from ggactors.crew import Reading
+    from ggactors.protocol.events import Event
     from ggactors.repl.opening import Opening
 
 SUMMARY = "Talk with a crew at a prompt: say what you want, watch it work, step in anywhere."
-EXAMPLE = 'ggactors\nggactors repl --crew crew.toml --workspace ../project\necho "What is here?" | ggactors repl'
+EXAMPLE = 'ggactors repl\nggactors repl --crew crew.toml --workspace ../project\necho "What is here?" | ggactors repl'
 
 
 def arguments(parser: Parser) -> None:
@@ -89,12 +90,12 @@ def reader(chosen: Chosen, agreed: Reading) -> Callable[[str | None, Sequence[st
     return read
 
 
-def talk(opening: Opening, *, plain: bool = False) -> int:
-    """Open the prompt on this process's streams: drawn on a terminal that can be drawn on, lines elsewhere."""
+def talk(opening: Opening, *, plain: bool = False, sink: Callable[[Event], None] | None = None) -> int:
+    """Open the prompt on this process's streams, drawn or as lines. ``sink`` hears every event."""
     from ggactors.cli.terminal import DUMB, is_terminal
     from ggactors.repl.prompt import open_prompt
 
     both = is_terminal(sys.stdin) and is_terminal(sys.stdout)
     full = both and not plain and os.environ.get("TERM", "") not in DUMB
     colour = not os.environ.get("NO_COLOR")
-    return open_prompt(opening, full=full, scripted=not is_terminal(sys.stdin), colour=colour)
+    return open_prompt(opening, full=full, scripted=not is_terminal(sys.stdin), colour=colour, sink=sink)

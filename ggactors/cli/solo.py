@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ggactors.cli.parsing import Parser
     from ggactors.crew import Reading
@@ -27,7 +27,7 @@ def arguments(parser: Parser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--model", metavar="M", help="a key of the crew's models, or provider/name")
     parser.add_argument("--task", metavar="TEXT", action="append", help="a task; several queue; or pipe one in")
-    parser.add_argument("--yes", action="store_true", help="confirm every tool call of an interactive session")
+    parser.add_argument("--yes", action="store_true", help="say yes beforehand to every call of an interactive session")
     parser.add_argument("--non-interactive", action="store_true", help="work without a person, also on a terminal")
     parser.add_argument("--verify", metavar="CMD", help="a command that must pass before the session closes")
     parser.add_argument("--workspace", metavar="DIR", default=".", help="what to work on; default: here")
@@ -52,6 +52,8 @@ def run(options: argparse.Namespace) -> int:
         ask_for_check(found)
     asks = ASKED if interactive and not options.yes else ()
     reading = _reading(options, verified=found is not None, asks=asks)
+    if interactive:
+        return _talk(options, reading, tuple(tasks), found)
 
     from ggactors.cli.driving import Order, drive
 
@@ -70,16 +72,51 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _is_interactive(options: argparse.Namespace) -> bool:
-    """Tell whether a person is at the prompt. There is no prompt yet: with a task it is worked on without one, which is said."""
+    """Tell whether a person is at the prompt. Raises Refusal where data and the prompt both want stdout."""
     from ggactors.cli.failures import Refusal
     from ggactors.cli.terminal import is_terminal
 
     if options.non_interactive or not is_terminal(sys.stdin):
         return False
-    if not options.task:
-        raise Refusal("the prompt is not in this version; give --task TEXT, or pipe a task in")
-    print("ggactors solo: the prompt is not in this version; working on the task without one", file=sys.stderr)
-    return False
+    if options.json or options.events == "-":
+        wants = "--json" if options.json else "--events -"
+        raise Refusal(f"{wants} wants stdout, where the prompt is; add --non-interactive")
+    return True
+
+
+def _talk(options: argparse.Namespace, reading: Reading, tasks: tuple[str, ...], check: Verification | None) -> int:
+    """Open the prompt on a session of one agent; its exit code is the session's."""
+    from contextlib import ExitStack
+
+    from ggactors.cli.driving import event_sink
+    from ggactors.cli.repl import talk
+    from ggactors.crew import reading_of
+    from ggactors.ports import LaunchRefused
+    from ggactors.protocol.values import Problem
+    from ggactors.repl.opening import Opening
+
+    if reading.crew is None:
+        raise LaunchRefused(reading.problems)
+    document = reading.crew.document
+
+    def read(named: str | None, overrides: Sequence[str]) -> Reading:
+        if named is not None:
+            raise LaunchRefused(
+                [Problem(path="crew", what="a solo session has none", remedy="use `ggactors repl --crew F`")]
+            )
+        return reading_of(document, folder=reading.folder, overrides=overrides)
+
+    opening = Opening(
+        reading=reading,
+        read=read,
+        workspace=options.workspace,
+        tasks=tuple(task for task in tasks if task),
+        confirm=options.yes,
+        verification=check,
+        once=True,
+    )
+    with ExitStack() as stack:
+        return talk(opening, sink=event_sink(options.events, stack))
 
 
 def _tasks(options: argparse.Namespace, *, interactive: bool) -> list[str]:

@@ -15,7 +15,7 @@ from attrs import define, field
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-MOST_WAITING = 200
+MOST_WAITING = 120
 """Lines of the story that may wait."""
 LEFT_OUT = "… {:,} lines left out, /log has them"
 
@@ -58,18 +58,24 @@ class Backlog:
                 oldest.gap += 1
                 self._story -= 1
 
-    def take(self, most: int) -> list[str]:
-        """Take up to about ``most`` lines, oldest first; a count stands for those that were left out."""
+    def take(self, *, story: int, most: int) -> list[str]:
+        """Take up to ``most`` lines, oldest first, ``story`` of them of the story; a count stands for those that were left out.
+
+        Where an answer waits behind the story, more of the story is taken: whoever typed must not wait for it.
+        """
         taken: list[str] = []
         with self._lock:
+            if any(piece.kept for piece in self._pieces):
+                story = most
             while self._pieces and len(taken) < most:
                 piece = self._pieces[0]
                 if piece.gap:
                     taken.append(LEFT_OUT.format(piece.gap))
                     piece.gap = 0
-                while piece.story and len(taken) < most:
+                while piece.story and story and len(taken) < most:
                     taken.append(piece.story.popleft())
                     self._story -= 1
+                    story -= 1
                 while piece.kept and not piece.story and len(taken) < most:
                     taken.append(piece.kept.popleft())
                 if not piece.empty:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
+from ggactors.ports import LaunchRefused
 from ggactors.repl.face import CannotHere
 from ggactors.telemetry.folds import RunView
 from ggactors.telemetry.jsonl import read_events
@@ -186,9 +187,12 @@ async def do_crew(session: Session, rest: str) -> None:
         if session.live is not None:
             session.tell("A run lives; another crew can be taken when it has ended (/cancel, /quit).")
             return
-        reading = await trio.to_thread.run_sync(opening.other, rest.removeprefix("@"))
-        if reading.problems:
-            session.tell(*(one_line(str(problem)) for problem in reading.problems), style="red")
+        try:
+            problems = (await trio.to_thread.run_sync(opening.other, rest.removeprefix("@"))).problems
+        except LaunchRefused as refused:
+            problems = refused.problems
+        if problems:
+            session.tell(*(one_line(str(problem)) for problem in problems), style="red")
             return
         session.stir()
     crew = opening.reading.crew

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 import trio
 
+from ggactors.protocol.attention import AttentionKind
 from ggactors.repl.acts import Acts
 from ggactors.repl.bar import Standing, bar_pieces
 from ggactors.repl.commands import Order, Say, Unknown, read_line
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 AGAIN_SECS = 3.0
 """Within this time a second Ctrl-C is meant as one."""
 BAR_SECS = 0.2
+WAITED_FOR = (AttentionKind.APPROVAL, AttentionKind.QUESTION)
+"""What somebody waits for an answer to."""
 CANCELLED = 130
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGWINCH"))
 
@@ -51,6 +54,7 @@ class Session:
         self._pressed_at = -math.inf
         self._asked_to_leave = False
         self._leaving = False
+        self._gone = False
         self._dirty = trio.Event()
         self._nursery: trio.Nursery | None = None
 
@@ -152,7 +156,9 @@ class Session:
             self._over.set()
 
     def _hear(self, live: Live, event: Event) -> None:
-        """Show an event."""
+        """Show an event, and hand it on."""
+        if self._gone and event.type == "attention":
+            self._settle_alone(live)
         lines = live.telling.lines(event, self.face.look())
         if lines:
             urgent = event.type in ("attention", "task_ended") or (
@@ -241,14 +247,24 @@ class Session:
 
     async def _close_quietly(self) -> None:
         """Leave at the end of the input: once what was begun has come to its end."""
-        self._leaving = True
+        self._leaving = self._gone = True
         live = self.live
         if live is None:
             self._over.set()
             return
         await live.began.wait()
-        if live.run is not None and live.interactive:
-            live.run.close()
+        if live.run is not None:
+            self._settle_alone(live)
+            if live.interactive:
+                live.run.close()
+
+    def _settle_alone(self, live: Live) -> None:
+        """Give what would wait for ever its default: nobody is there to answer."""
+        run = live.run
+        for item in () if run is None else run.attention():
+            if run is not None and item.deadline_secs is None and item.kind in WAITED_FOR:
+                choice = item.default if item.default in (item.options or (item.default,)) else item.options[-1]
+                run.answer(item.id, choice, "nobody is at the prompt")
 
     async def _heed_signals(self) -> None:
         wanted = [one for one in SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]

@@ -44,9 +44,11 @@ if TYPE_CHECKING:
 
 RATE = 20
 """How often a second something is printed above the prompt."""
-BATCH = 40
-"""Lines of the story printed at once: more could not be read, and a slow terminal would hold up the keys."""
+STORY, MOST = 12, 120
+"""Lines of the story, and lines in all, printed at once: more could not be read, and a slow terminal would hold up the keys."""
 MARK = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT} "
+TURN_SECS = 0.0005
+"""How long the other thread may compute before this one has its turn, while there is a prompt."""
 _EDITING = {"emacs": EditingMode.EMACS, "vi": EditingMode.VI}
 
 
@@ -63,6 +65,7 @@ class TerminalFace:
         self._out: TextIO = sys.stdout
         self._backlog = Backlog()
         self._stirred = False
+        self._measure()
         self._send: trio.MemorySendChannel[Given] | None = None
         self._token: trio.lowlevel.TrioToken | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -81,7 +84,9 @@ class TerminalFace:
         self._loop = asyncio.new_event_loop()
         stopping = asyncio.Event()
         into, out = sys.stdin.fileno(), sys.stdout.fileno()
-        found = termios.tcgetattr(into)
+        found, turns = termios.tcgetattr(into), sys.getswitchinterval()
+        # A key passes through several system calls, and after each the thread waits for its turn.
+        sys.setswitchinterval(min(turns, TURN_SECS))
         try:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(self._host, stopping)
@@ -91,14 +96,18 @@ class TerminalFace:
                 finally:
                     self._call(stopping.set)
         finally:
+            sys.setswitchinterval(turns)
             leave_plain(out)
             with suppress(termios.error, OSError):
                 termios.tcsetattr(into, termios.TCSANOW, found)
 
     def look(self) -> Look:
         """Say how wide lines may be: one column less than there are, so that no terminal wraps by itself."""
+        return self._look
+
+    def _measure(self) -> None:
         width = size_of(self._out.fileno()).columns
-        return Look(width=max(1, width - 1), colour=self._colour and self._settings.theme != "plain")
+        self._look = Look(width=max(1, width - 1), colour=self._colour and self._settings.theme != "plain")
 
     def show(self, lines: Iterable[str], *, kept: bool = True) -> None:
         """Show lines above the prompt, soon. Any thread may call it."""
@@ -111,6 +120,7 @@ class TerminalFace:
 
     def resized(self) -> None:
         """Draw everything for the new size."""
+        self._measure()
         self._call(self._redraw_resized)
 
     def put_back(self, text: str) -> None:
@@ -207,7 +217,7 @@ class TerminalFace:
         self._input = create_input(sys.stdin)
         session: PromptSession[str] = PromptSession(
             message=[("class:mark", MARK)],
-            prompt_continuation=[("class:more", "· ")],
+            prompt_continuation=lambda _width, _line, wraps: [("class:more", "  " if wraps else "· ")],
             multiline=True,
             history=self._history,
             completer=self._completer,
@@ -285,8 +295,9 @@ class TerminalFace:
             await self._news.wait()
             self._news.clear()
             self._stirred = False
+            self._measure()
             if self._app.is_running and not self._app._running_in_terminal:
-                self._draw(self._backlog.take(BATCH))
+                self._draw(self._backlog.take(story=STORY, most=MOST))
             if self._backlog:
                 self._news.set()
             await asyncio.sleep(1 / RATE)
@@ -301,7 +312,7 @@ class TerminalFace:
 
     def _rest(self) -> Iterator[str]:
         while self._backlog:
-            yield from self._backlog.take(BATCH)
+            yield from self._backlog.take(story=STORY, most=MOST)
 
     def _redraw_resized(self) -> None:
         if self._app.is_running:
