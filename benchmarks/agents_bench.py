@@ -1,4 +1,4 @@
-"""Agent turns: CPU per turn, memory per agent, cost at turn 200 against turn 10 (performance page, section 2).
+"""Agent turns: CPU per turn, memory per agent, cost at turn 200 against turn 10 (docs/benchmarks.md).
 
 A stub model asks for one tool call a turn; everything else is the real thing: actor, slot pool, events, journal. What events and
 journal cost is shown by switching them off one at a time. Run: ``python benchmarks/agents_bench.py [--quick]``.
@@ -62,7 +62,8 @@ class StubModel:
         if request.turn >= self.turns:
             call = ToolCall(id=f"call-{request.turn}", tool="finish", args={"summary": "done"})
         else:
-            call = ToolCall(id=f"call-{request.turn}", tool="look", args={"at": "x" * 40})
+            # Another place each turn: the same call again and again would be ended as stuck.
+            call = ToolCall(id=f"call-{request.turn}", tool="look", args={"at": f"{request.turn:040}"})
         return ModelReply(text="looking", calls=(call,), usage=Usage(input=100, output=20))
 
 

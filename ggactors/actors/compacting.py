@@ -86,11 +86,12 @@ class Compacting:
         What still does not fit is a model error that says so. A stop of the run while waiting raises WindDown.
         """
         spec = self.agent.profile.compaction
-        if (
-            spec is not None
-            and self._window is not None
-            and self._gauge.due(self._estimate(), self._window, spec.threshold)
-        ):
+        if spec is None:  # then nothing is measured either
+            reply = await self.asking.reply(question)
+            if isinstance(reply, ForGood) and reply.overflow:
+                return evolve(reply, message=f"{reply.message.rstrip('.')}: {SWITCH_ON}")
+            return reply
+        if self._window is not None and self._gauge.due(self._estimate(), self._window, spec.threshold):
             answer = await self._compact("threshold", ask=True) or self._stopped()
             if answer is not None:
                 return answer
@@ -101,8 +102,6 @@ class Compacting:
                 self._gauge = self._gauge.after_reply(estimated, reply.usage.input)
             if not isinstance(reply, ForGood) or not reply.overflow:
                 return reply
-            if spec is None:
-                return evolve(reply, message=f"{reply.message.rstrip('.')}: {SWITCH_ON}")
             self._overflowed(estimated)
             answer = await self._compact("overflow", ask=squeeze == 0) or self._stopped()
             if answer is not None:

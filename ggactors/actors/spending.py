@@ -102,6 +102,8 @@ class SpendGate:
 
     def budgets(self, profile: str, own: SpendLimits | None, issue: str | None, epic: str | None) -> tuple[Budget, ...]:
         """List the budgets with a ceiling in which a call spends: the run's, its issue's, its epic's, its profile's."""
+        if own is None and self.per_issue is None and self.per_epic is None:
+            return (self.run,) if self.run.armed else ()
         written = (
             ("limits.perIssue", issue, self.per_issue),
             ("limits.perEpic", epic, self.per_epic),

@@ -74,12 +74,27 @@ def is_down(flow: Flow, now: float) -> bool:
 def let_go(flow: Flow) -> tuple[Flow, Leave]:
     """Let one call go, which ``opens_at`` has allowed."""
     leave = Leave(era=flow.era, probe=flow.shut)
-    return evolve(flow, under_way=flow.under_way + 1, probe=flow.probe or flow.shut), leave
+    return _counted(flow, flow.under_way + 1, probe=flow.probe or flow.shut), leave
 
 
 def left(flow: Flow, leave: Leave) -> Flow:
     """Take back a call that told nothing of the account: cancelled, or refused for what it asked."""
-    return evolve(flow, under_way=flow.under_way - 1, probe=flow.probe and not (leave.probe and leave.era == flow.era))
+    return _counted(flow, flow.under_way - 1, probe=flow.probe and not (leave.probe and leave.era == flow.era))
+
+
+def _counted(flow: Flow, under_way: int, *, probe: bool) -> Flow:
+    """Copy a flow with another count. Written out, since every call passes here twice: ``evolve`` takes three times as long."""
+    return Flow(
+        width=flow.width,
+        goal=flow.goal,
+        under_way=under_way,
+        shut=flow.shut,
+        shut_until=flow.shut_until,
+        probe=probe,
+        level=flow.level,
+        streak=flow.streak,
+        era=flow.era,
+    )
 
 
 def answered(flow: Flow, leave: Leave) -> Flow:
@@ -91,6 +106,8 @@ def answered(flow: Flow, leave: Leave) -> Flow:
         return evolve(flow, under_way=under_way, shut=False, probe=False, level=0, streak=0, width=2.0)
     # An unused width is no evidence that more would be borne.
     full = flow.under_way + 1 > flow.width
+    if not (full or flow.level or flow.streak):
+        return _counted(flow, under_way, probe=flow.probe)
     step = 0.0 if not full else 1.0 if flow.width < flow.goal else 1.0 / flow.width
     return evolve(flow, under_way=under_way, level=0, streak=0, width=flow.width + step)
 

@@ -49,15 +49,16 @@ class Ledger:
 
 def total(usages: Iterable[Usage]) -> Usage:
     """Add usages up. The cost is None as long as none of them has one."""
-    usages = tuple(usages)
-    costs = [usage.cost for usage in usages if usage.cost is not None]
-    return Usage(
-        input=sum(usage.input for usage in usages),
-        cached_input=sum(usage.cached_input for usage in usages),
-        output=sum(usage.output for usage in usages),
-        reasoning=sum(usage.reasoning for usage in usages),
-        cost=sum(costs) if costs else None,
-    )
+    fresh = cached = output = reasoning = 0
+    cost: float | None = None
+    for usage in usages:
+        fresh += usage.input
+        cached += usage.cached_input
+        output += usage.output
+        reasoning += usage.reasoning
+        if usage.cost is not None:
+            cost = usage.cost if cost is None else cost + usage.cost
+    return Usage(input=fresh, cached_input=cached, output=output, reasoning=reasoning, cost=cost)
 
 
 def per_done(cost: float | None, usage: Mapping[str, int], done: int) -> tuple[float | None, float | None]:

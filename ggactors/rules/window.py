@@ -87,7 +87,9 @@ class Gauge:
         if reported <= 0:
             return self
         ratio = reported / max(estimated, 1)
-        return evolve(self, scale=min(max(ratio, LEAST_SCALE), MOST_SCALE), reported=reported, then=estimated)
+        return Gauge(
+            scale=min(max(ratio, LEAST_SCALE), MOST_SCALE), reported=reported, then=estimated, floor=self.floor
+        )
 
     def after_overflow(self, estimated: int, window: int) -> Gauge:
         """Take in that a request did not fit: its tokens were more than the window holds, whatever was counted before."""

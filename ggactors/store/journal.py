@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 PATIENCE_SECS = 30.0
 """How long a failing journal is tried again before it counts as broken, in seconds of trio's clock."""
 
+LINGER_SECS = 0.01
+"""How long entries that nobody waits for are held for a transaction that somebody does, in seconds of trio's clock."""
+
 FIRST_PAUSE_SECS = 0.1
 LONGEST_PAUSE_SECS = 2.0
 
@@ -66,6 +69,7 @@ class SqliteJournal:
         self._gathering = _Batch()
         self._under_way: _Batch | None = None
         self._settling = False
+        self._lingering = False
         self._trouble: _Trouble | None = None
         self._broken: str | None = None
         self._closing = False
@@ -95,13 +99,13 @@ class SqliteJournal:
             raise JournalBroken(self._broken)
 
     def append(self, stream: str, entries: Sequence[bytes]) -> None:
-        """Hand entries over without waiting: durable with, and ordered before, anything committed later.
+        """Hand entries over without waiting: durable with, and ordered before, anything committed later, and soon in any case.
 
         Raises JournalBroken.
         """
         self._admit(self._gathering.rows, stream, entries)
         if self._under_way is None:
-            self._start_if_idle()
+            self._start_soon()
 
     def _admit(self, rows: list[Row], stream: str, entries: Sequence[bytes]) -> None:
         if self._broken is not None:
@@ -124,6 +128,24 @@ class SqliteJournal:
         self._under_way, self._gathering = self._gathering, _Batch()
         self._thread.submit(self._under_way.rows)
 
+    def _start_soon(self) -> None:
+        """Begin a transaction for entries that nobody waits for, unless a commit takes them along meanwhile.
+
+        An agent's answers to its calls are followed by its next reply: one transaction for both is half the work.
+        """
+        if self._closing:
+            self._start_if_idle()
+        elif not self._lingering and self._gathering.rows:
+            self._lingering = True
+            trio.lowlevel.spawn_system_task(self._linger)
+
+    async def _linger(self) -> None:
+        try:
+            await trio.sleep(LINGER_SECS)
+        finally:  # a run that is torn down meanwhile loses nothing either
+            self._lingering = False
+            self._start_if_idle()
+
     def answered(self, failure: str | None) -> None:
         """Take the commit thread's word on the transaction under way; called in trio's thread."""
         batch = self._under_way
@@ -144,11 +166,18 @@ class SqliteJournal:
             self._settling = True
             self._thread.soon(self._thread.soon, self._settled)
         else:
-            self._start_if_idle()
+            self._go_on()
 
     def _settled(self) -> None:
         self._settling = False
-        self._start_if_idle()
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Begin what has gathered: at once where somebody waits for it, or the journal is being closed."""
+        if self._gathering.waiters or not self._gathering.rows:
+            self._start_if_idle()
+        else:
+            self._start_soon()
 
     def _failed(self, reason: str) -> None:
         now, trouble = trio.current_time(), self._trouble
@@ -189,6 +218,7 @@ class SqliteJournal:
         if self._under_way is None and not self._gathering.rows:
             return
         self._idle = trio.Event()
+        self._start_if_idle()
         if self._trouble is not None:
             self._trouble.scope.cancel()
         await self._idle.wait()

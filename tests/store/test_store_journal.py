@@ -16,7 +16,7 @@ import trio
 import trio.testing
 
 from ggactors.ports import JournalBroken
-from ggactors.store.journal import PATIENCE_SECS, open_journal, read_journal
+from ggactors.store.journal import LINGER_SECS, PATIENCE_SECS, open_journal, read_journal
 from ggactors.store.schema import open_for_reading, open_for_writing
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +76,30 @@ async def test_writers_share_transactions_and_each_keeps_its_order(tmp_path):
     assert len(submitted) <= 3 * each, "callers that wait together are committed together"
     for number in range(writers):
         assert bodies(path, f"w{number}") == [b"%d %s" % (step, half) for step in range(each) for half in (b"a", b"b")]
+
+
+async def test_what_nobody_waits_for_is_taken_along_by_the_next_commit_and_is_durable_soon_without_one(
+    tmp_path, mock_clock
+):
+    path = tmp_path / "journal.db"
+    async with open_journal(path) as journal:
+        transactions = []
+        submit = journal._thread.submit
+        journal._thread.submit = lambda rows: (transactions.append(len(rows)), submit(rows))
+        for _ in range(3):
+            journal.append("s", [b"answers"])
+            await journal.commit("s", [b"reply"])
+        assert transactions == [2, 2, 2]
+        journal.append("s", [b"alone"])
+        for _ in range(20):
+            await trio.lowlevel.checkpoint()
+        assert transactions == [2, 2, 2]
+        mock_clock.jump(LINGER_SECS)
+        while journal._under_way is not None or len(transactions) < 4:
+            await trio.lowlevel.checkpoint()
+        assert bodies(path) == [b"answers", b"reply"] * 3 + [b"alone"]
+        journal.append("s", [b"last"])
+    assert bodies(path)[-1] == b"last"
 
 
 async def test_a_batch_larger_than_one_statement_is_one_transaction(tmp_path):
@@ -182,7 +206,7 @@ async def test_a_journal_that_recovers_loses_nothing_and_says_both(tmp_path, moc
             assert LOCKED in heard[0]
             assert "trying for 30 s" in heard[0]
             nursery.start_soon(journal.commit, "s", [b"gathered"])
-            await trio.lowlevel.checkpoint()
+            await trio.testing.wait_all_tasks_blocked()  # the next try has begun its pause
             locker.let_go()
             mock_clock.jump(1)
         assert heard[1:] == [f"the journal {path} is written again"]

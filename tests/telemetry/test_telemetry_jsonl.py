@@ -172,6 +172,41 @@ async def test_a_line_is_in_the_file_one_tick_after_its_event(tmp_path):
     assert states(path)[-1] == "last"
 
 
+async def test_a_closed_sink_leaves_no_task_in_the_loop(tmp_path):
+    await trio.testing.wait_all_tasks_blocked()
+    before = trio.lowlevel.current_statistics().tasks_living
+    sinks = [JsonLines(tmp_path / f"{number}.jsonl") for number in range(20)]
+    for sink in sinks:
+        sink(state("one"))
+    await trio.testing.wait_all_tasks_blocked()
+    assert trio.lowlevel.current_statistics().tasks_living > before
+    for sink in sinks:
+        sink.close()
+    await trio.testing.wait_all_tasks_blocked()
+    assert trio.lowlevel.current_statistics().tasks_living == before
+
+
+def test_what_is_said_while_the_loop_goes_down_is_written_too(tmp_path):
+    path = tmp_path / "events.jsonl"
+    sink = JsonLines(path)
+
+    async def last_words():
+        try:
+            await trio.sleep_forever()
+        finally:
+            sink(state("at the very end"))
+
+    async def main():
+        sink(state("first"))
+        await trio.testing.wait_all_tasks_blocked()
+        trio.lowlevel.spawn_system_task(last_words)
+        await trio.testing.wait_all_tasks_blocked()
+
+    trio.run(main)
+    assert states(path) == ["first", "at the very end"]
+    sink.close()
+
+
 def test_outside_trio_a_line_is_written_at_once(tmp_path):
     path = tmp_path / "events.jsonl"
     sink = JsonLines(path)
