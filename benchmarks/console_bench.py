@@ -37,10 +37,11 @@ STATES = ("open", "in_progress", "in_review", "done", "failed")
 def board(issues: int, agents: int) -> list[events.Event]:
     """The beginning: epics, issues with blockers and reviews, agents at work."""
     out: list[events.Event] = [events.SessionStarted(crew="big", workspace="/w", version="1", resumed=False)]
-    for at in range(issues // 50):
-        out.append(events.BoardChanged(op="create_epic", epic={"id": f"EP{at}", "title": f"Epic {at}"}, by="root"))
-    for at in range(issues):
-        out.append(changed(at, "open" if at % 7 else "failed", issues))
+    out += [
+        events.BoardChanged(op="create_epic", epic={"id": f"EP{at}", "title": f"Epic {at}"}, by="root")
+        for at in range(issues // 50)
+    ]
+    out += [changed(at, "open" if at % 7 else "failed", issues) for at in range(issues)]
     for at in range(agents):
         name = f"ISSUE-{at}.0i"
         out.append(
@@ -177,7 +178,8 @@ async def living(before: list[events.Event], after: list[events.Event], rate: in
         console.app.after_render += lambda _: shown.set()
         running = asyncio.ensure_future(console.run())
         while pump.given == 0:
-            await asyncio.sleep(0.05)
+            shown.clear()
+            await shown.wait()
         echoes: list[float] = []
         echo_cpu: list[float] = []
         wall_ms: list[float] = []

@@ -8,7 +8,7 @@ from ggactors.repo.objects import GITLINK, Entry, Objects, Sha
 from ggactors.repo.renames import find_renames
 from ggactors.repo.textdiff import hunks
 from ggactors.repo.textmerge import looks_binary, split
-from ggactors.repo.trees import diff
+from ggactors.repo.trees import diff, lookup
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,12 +35,7 @@ def patch(
 ) -> list[str]:
     """Compare two trees. ``over`` is what lies on disk instead of ``new``, path by path, and ``read`` reads such a path."""
     pairs = dict(diff(store, old, new))
-    base = dict.fromkeys(over or {})
-    if over:
-        from ggactors.repo.trees import lookup
-
-        base = {path: lookup(store, old, path) for path in over}
-        pairs |= {path: (base[path], entry) for path, entry in over.items()}
+    pairs |= {path: (lookup(store, old, path), entry) for path, entry in (over or {}).items()}
     gone = {path: before for path, (before, after) in pairs.items() if before is not None and after is None}
     came = {path: after for path, (before, after) in pairs.items() if before is None and after is not None}
     moved = {} if over else find_renames(store, gone, came)
@@ -89,7 +84,10 @@ def _file(old: bytes, new: bytes, before: Content | None, after: Content | None)
         return [*lines, "Binary files differ"]
     if max(len(a), len(b)) > LARGEST:
         return [*lines, f"Too large to show: {len(a):,} bytes before, {len(b):,} after"]
-    lines += [f"--- {'a/' + left if before else '/dev/null'}", f"+++ {'b/' + right if after else '/dev/null'}"]
+    lines += [
+        f"--- {_named('a/' + left) if before else '/dev/null'}",
+        f"+++ {_named('b/' + right) if after else '/dev/null'}",
+    ]
     return [*lines, *_hunks(split(a), split(b))]
 
 
@@ -131,6 +129,11 @@ def _marked(mark: str, found: Sequence[bytes]) -> list[str]:
         if not line.endswith(b"\n"):
             lines.append("\\ No newline at end of file")
     return lines
+
+
+def _named(path: str) -> str:
+    """Mark the end of a name with blanks in it, as git does for those who apply the diff."""
+    return f"{path}\t" if " " in path else path
 
 
 def _text(raw: bytes) -> str:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import Look, cut, one_line, safe, wrapped
-from ggactors.telemetry.render import STATE_COLOURS, agent_state, counted, doing, spend_text, standing
+from ggactors.telemetry.render import STATE_COLOURS, agent_state, counted, spend_text, standing
 from ggactors.telemetry.story import tell
+from ggactors.telemetry.tree import occupation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,29 +75,28 @@ class TranscriptPages:
         return len(lines)
 
 
-def agent_heading(agent: AgentView, look: Look) -> list[str]:
+def agent_heading(fold: WatchFold, agent: AgentView, look: Look) -> list[str]:
     """Say who an agent is and where it stands, in two lines."""
     on = f" on {one_line(agent.issue)}" if agent.issue else f" of {one_line(agent.parent)}" if agent.parent else ""
     who = f"{one_line(agent.id)}  {one_line(agent.profile_name)} ({one_line(agent.kind)}{on})"
     model = f", {one_line(agent.model)}" if agent.model else ""
-    what = doing(agent) if agent.state != "ended" else ""
+    what = occupation(agent, fold) if agent.state != "ended" else ""
     stands = f"{agent_state(agent)}{f' {what}' if what else ''}"
     used = f"{counted(agent.turns, 'turn')}, {spend_text(agent.spend)}{model}"
     return [look.paint(cut(who, look.width), "bold"), look.paint(cut(f"{stands}; {used}", look.width), "dim")]
 
 
 def issue_lines(
-    fold: WatchFold, issue: IssueView, look: Look, *, diff: Sequence[str] | None, why_no_diff: str = ""
+    fold: WatchFold, issue: IssueView, look: Look, *, diff: Sequence[str] | None, said: str = ""
 ) -> tuple[list[str], int]:
     """Tell an issue: where it stands, who worked at it, its reviews, its diff. Answer the lines, and at which the diff begins.
 
-    ``diff`` is a unified one, or None while there is none; ``why_no_diff`` then says why.
+    ``diff`` is a unified one, or None while there is none; ``said`` says what it compares, or why there is none.
     """
     state = issue.state.replace("_", " ")
     lines = [
         look.paint(cut(f"{one_line(issue.id)}  {one_line(issue.title)}", look.width), "bold"),
-        f"{look.paint(state, STATE_COLOURS[issue.state])} {_stands(fold, issue)}".rstrip(),
-        "",
+        f"{look.paint(state, STATE_COLOURS[issue.state])}  {_stands(fold, issue)}".rstrip(),
         *_field("profile", one_line(issue.agent), look),
         *_field("reviewers", ", ".join(map(one_line, issue.reviewers)) or "none", look),
         *_field("epic", one_line(issue.epic or "none"), look),
@@ -109,10 +109,11 @@ def issue_lines(
     for review in issue.reviews:
         lines += ["", *review_lines(review, look)]
     lines += _merge(issue, look)
-    lines += ["", look.paint("Diff", "bold")]
+    compared = f"  {look.paint(f'of {one_line(said)}', 'dim')}" if diff and said else ""
+    lines += ["", f"{look.paint('Diff', 'bold')}{compared}"]
     at = len(lines) - 1
     if diff is None:
-        lines += wrapped(why_no_diff or "There is nothing to compare yet.", look, indent=2)
+        lines += wrapped(said or "There is nothing to compare yet.", look, indent=2)
     else:
         lines += diff_lines(diff, look)
     return lines, at

@@ -5,6 +5,7 @@ Law: pure; laid out when the board changes, a row is worded when it is seen. A s
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -40,8 +41,8 @@ class EpicRow:
 
     def done(self, fold: WatchFold) -> str:
         """Say how many of its issues are done."""
-        states = fold.by_epic.get(self.name, {})
-        return f"{states.get(IssueState.DONE, 0):,} of {sum(states.values()):,} done"
+        states = fold.by_epic.get(self.name, Counter())
+        return f"{states[IssueState.DONE]:,} of {sum(states.values()):,} done"
 
     @property
     def key(self) -> str:
@@ -143,17 +144,28 @@ def project_line(row: ProjectRow, fold: WatchFold, stalls: dict[str, str], ids: 
         case IssueRow(issue=issue):
             spend = fold.by_issue.get(issue.id)
             held = standing(issue, fold.view, stalls)
-            title = one_line(issue.title)
+            if issue.state is IssueState.FAILED and issue.reason:
+                held = one_line(issue.reason)
             fields = (
                 one_line(issue.id),
                 issue.state.replace("_", " "),
                 one_line(issue.agent),
                 str(issue.attempts) if issue.attempts else "-",
                 f"{spend.tokens:,}" if spend is not None else "-",
-                f"{held}: {title}" if held and issue.id in stalls else f"{title}; {held}" if held else title,
+                "",
             )
             colour = "red" if issue.id in stalls else ""
-            return _laid(ids, width, fields, STATE_COLOURS[issue.state], colour)
+            line = _laid(ids, width, fields, STATE_COLOURS[issue.state], colour)
+            room = width - sum(cells(cell.text) for cell in line)
+            # What holds an issue is told whole where that is possible, its title gives way.
+            title = cut(one_line(issue.title), max(room // 3, room - cells(held) - 2))
+            rest = cut(held, max(0, room - cells(title) - 2))
+            bad = issue.id in stalls or issue.state is IssueState.FAILED
+            return [
+                *line,
+                Cell(cut(title, max(0, room)), colour),
+                Cell(f"  {rest}" if rest else "", "red" if bad else "dim"),
+            ]
         case ReviewRow(review=review):
             who = one_line(str((review.reviewer or {}).get("agent") or ""))
             said = f"Review {review.round}"

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 ORDER = (IssueState.IN_PROGRESS, IssueState.IN_REVIEW, IssueState.OPEN, IssueState.DONE, IssueState.FAILED)
 
 
-def standing_cells(fold: WatchFold, *, slots: int, stalled: int) -> list[Cell]:
-    """Word where the run stands. ``slots`` is how many agents may run at once, 0 where that is not known."""
+def standing_cells(fold: WatchFold, width: int, *, slots: int, stalled: int) -> list[Cell]:
+    """Word where the run stands, as much of it as fits whole.
+
+    ``slots`` is how many agents may run at once, 0 where that is not known.
+    """
     view = fold.view
     pieces: list[list[Cell]] = []
     if fold.waiting:
@@ -41,9 +44,11 @@ def standing_cells(fold: WatchFold, *, slots: int, stalled: int) -> list[Cell]:
     pieces.append([Cell(counted(turns, "turn"))])
     line: list[Cell] = []
     for piece in pieces:
-        if line:
-            line.append(Cell(" · ", "dim"))
-        line += piece
+        between = [Cell(" · ", "dim")] if line else []
+        width -= sum(len(cell.text) for cell in (*between, *piece))
+        if width < 0:
+            break
+        line += [*between, *piece]
     return line
 
 

@@ -81,7 +81,27 @@ def agent_head(columns: Columns, width: int) -> list[Cell]:
     )
 
 
-def agent_line(row: AgentRow, columns: Columns, width: int) -> list[Cell]:
+def occupation(agent: AgentView, fold: WatchFold) -> str:
+    """Say what an agent waits for and why, works at, or came to. A wait for issues or agents says where each stands."""
+    if agent.state == "queued":
+        return "for a slot"
+    if agent.state != "waiting" or not agent.waiting_on:
+        return doing(agent)
+    names = agent.waiting_on.split(", ")
+    stands = [_stands(name, fold) for name in names]
+    if not any(stands):
+        return doing(agent)
+    return "on " + ", ".join(one_line(name) + state for name, state in zip(names, stands, strict=True))
+
+
+def _stands(name: str, fold: WatchFold) -> str:
+    issue, agent = fold.view.issues.get(name), fold.view.agents_by_id.get(name)
+    if issue is not None:
+        return f" ({issue.state.replace('_', ' ')})"
+    return f" ({agent_state(agent)})" if agent is not None else ""
+
+
+def agent_line(row: AgentRow, fold: WatchFold, columns: Columns, width: int) -> list[Cell]:
     """Word one row."""
     agent = row.agent
     indent = "  " * min(row.depth - 1, 8) + "└ " if row.depth else ""
@@ -100,7 +120,7 @@ def agent_line(row: AgentRow, columns: Columns, width: int) -> list[Cell]:
         f"{agent.turns:,}",
         f"{spend.tokens:,}",
         cost,
-        doing(agent),
+        occupation(agent, fold),
     )
     return _laid(columns, width, fields, colour, "dim" if agent.state == "ended" else "")
 

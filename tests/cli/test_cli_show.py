@@ -90,7 +90,7 @@ def test_show_agent_tells_its_story_safe_for_the_terminal(sh):
         (["nothing-like-it"], "no run has 'nothing-like-it'"),
         (["run"], "2 runs have 'run' in their id: first-run, second-run"),
         (["first", "--agent", "nobody"], "no agent 'nobody'; it has root, ISSUE-1.0i"),
-        (["first", "--follow"], "--follow: not in this version"),
+        (["first", "--follow", "--board"], "not allowed with"),
         (["first", "--board", "--agents"], "not allowed with"),
         ([], "RUN"),
     ],

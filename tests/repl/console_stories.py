@@ -11,7 +11,7 @@ from ggactors.protocol import events
 
 sys.path.append(str(Path(__file__).parents[1] / "telemetry"))
 
-from telemetry_stories import RUN, issue, merged, spawned, started, state, summary, turn, usage, whole_run  # noqa: E402
+from telemetry_stories import RUN, issue, merged, spawned, started, state, summary, turn, usage, whole_run
 
 __all__ = [
     "RUN",
@@ -29,7 +29,7 @@ __all__ = [
     "whole_run",
 ]
 
-HOSTILE = "漢字 🎉 \x1b[2J\x1b[31mred\x1b[0m\x1b]0;stolen\x07 \u202eturned\u202c \x9b5mblink \x00nul ＷＩＤＥ \ud800 end"
+HOSTILE = "漢字 🎉 \x1b[2J\x1b[31mred\x1b[0m\x1b]0;stolen\x07 \u202eturned\u202c \x9b5mblink \x00nul 全角 \ud800 end"
 
 
 def stamped(stream: list[events.Event]) -> list[events.Event]:

@@ -91,7 +91,11 @@ async def test_an_issue_has_a_diff_while_it_is_worked_at_once_merged_and_when_it
     crew = write_crew(
         tmp_path / "crew",
         {
-            "root": [turn(issue("One"), issue("Two"), issue("Three", blockedBy=["ISSUE-2"])), wait("ISSUE-1", "ISSUE-2"), finish()],
+            "root": [
+                turn(issue("One"), issue("Two"), issue("Three", blockedBy=["ISSUE-2"])),
+                wait("ISSUE-1", "ISSUE-2"),
+                finish(),
+            ],
             "ISSUE-1.*": [turn(write("one.txt", "one\n"), shell("printf 'more\\n' >> README.md")), finish()],
             "ISSUE-2.*": [turn(write("two.txt", "two\n")), turn(shell("exit 0"))],
         },
@@ -107,8 +111,22 @@ async def test_an_issue_has_a_diff_while_it_is_worked_at_once_merged_and_when_it
 
     outcome, _ = await run_to_end(crew, repo.path, home=tmp_path / "home", during=during)
     folder = RunFolder(path=Path(outcome.folder))
-    added = ["diff --git a/one.txt b/one.txt", "new file mode 100644", "--- /dev/null", "+++ b/one.txt", "@@ -0,0 +1 @@", "+one"]
-    edited = ["diff --git a/README.md b/README.md", "--- a/README.md", "+++ b/README.md", "@@ -1 +1,2 @@", " hello", "+more"]
+    added = [
+        "diff --git a/one.txt b/one.txt",
+        "new file mode 100644",
+        "--- /dev/null",
+        "+++ b/one.txt",
+        "@@ -0,0 +1 @@",
+        "+one",
+    ]
+    edited = [
+        "diff --git a/README.md b/README.md",
+        "--- a/README.md",
+        "+++ b/README.md",
+        "@@ -1 +1,2 @@",
+        " hello",
+        "+more",
+    ]
 
     assert at_work["one"].lines == (*edited, *added)
     assert at_work["one"].of == "its worktree and main"

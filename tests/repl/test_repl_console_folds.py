@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+from console_stories import busy_run, issue, spawned, stamped, started, state, usage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from ggactors.telemetry.jsonl import read_events, to_line
 from ggactors.telemetry.sink import JsonLines
 from ggactors.telemetry.tail import Tail
 from ggactors.telemetry.watchfold import KEPT, LONGEST, WatchFold
-from console_stories import busy_run, issue, spawned, stamped, started, state, usage
 
 WHOLE = busy_run()
 

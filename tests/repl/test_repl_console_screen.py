@@ -94,7 +94,16 @@ def test_a_board_without_epics_has_no_line_for_them():
 
 def test_the_status_line_counts_slots_issues_spend_provider_and_attention():
     line = text_of(screen_of(WHOLE), 160).splitlines()[-2]
-    for said in ("1 needs you", "slots 1/4", "4 open", "1 done", "1 failed", "1 stalled", "1 waits for the provider", "tokens"):
+    for said in (
+        "1 needs you",
+        "slots 1/4",
+        "4 open",
+        "1 done",
+        "1 failed",
+        "1 stalled",
+        "1 waits for the provider",
+        "tokens",
+    ):
         assert said in line, said
 
 
@@ -112,7 +121,13 @@ def test_the_detail_of_an_agent_is_its_transcript():
 
 def test_the_detail_of_an_issue_has_its_attempts_reviews_merge_and_diff():
     text = text_of(choose(screen_of(whole_run(), tab=Tab.PROJECT), "AUTH-1"), 160, 60)
-    for said in ("epic      AUTH", "Attempts  1", "Review 1  changes requested by AUTH-1.0i.0r", "- b", "Merged  as 0123456789"):
+    for said in (
+        "epic      AUTH",
+        "Attempts  1",
+        "Review 1  changes requested by AUTH-1.0i.0r",
+        "- b",
+        "Merged  as 0123456789",
+    ):
         assert said in text, said
     for said in ("Diff  of merge and main", "diff --git a/x b/x", "-old", "+new"):
         assert said in text, said
@@ -163,7 +178,11 @@ def test_what_a_model_writes_can_paint_nothing():
     # Of a call's arguments the escapes are shown as JSON writes them.
     assert all("\\u001b]0;stolen" in line for line in text.splitlines() if "stolen" in line)
     assert "漢字 🎉" in text
-    assert all(not style or style.startswith("class:") or style == "bold" for line in screen_of(WHOLE).draw(100, 30) for style, _ in line)
+    assert all(
+        not style or style.startswith("class:") or style == "bold"
+        for line in screen_of(WHOLE).draw(100, 30)
+        for style, _ in line
+    )
 
 
 def test_a_diff_is_painted_by_its_lines_and_its_own_sequences_are_dropped():
@@ -193,7 +212,9 @@ def test_only_the_sixteen_colours_of_the_terminal_are_used():
 
 
 @settings(max_examples=30, deadline=None)
-@given(cuts=st.lists(st.integers(0, len(WHOLE)), max_size=8), size=SIZES, tab=st.sampled_from(Tab), at=st.integers(0, 12))
+@given(
+    cuts=st.lists(st.integers(0, len(WHOLE)), max_size=8), size=SIZES, tab=st.sampled_from(Tab), at=st.integers(0, 12)
+)
 def test_a_screen_drawn_all_along_ends_as_one_drawn_once_T2(cuts, size, tab, at):
     """What is kept from picture to picture never shows."""
     live, last = screen_of([], tab=tab), 0
@@ -217,7 +238,9 @@ def test_a_chosen_row_stays_chosen_while_others_come():
 
 
 def test_a_change_of_state_is_shown_without_a_new_layout():
-    screen = screen_of(stamped([started(), issue("create_issue", "ISSUE-1"), issue("create_issue", "ISSUE-2")]), tab=Tab.PROJECT)
+    screen = screen_of(
+        stamped([started(), issue("create_issue", "ISSUE-1"), issue("create_issue", "ISSUE-2")]), tab=Tab.PROJECT
+    )
     before = screen.rows()
     screen.fold.take(issue("start", "ISSUE-1", "in_progress"))
     assert screen.rows() is before
@@ -228,7 +251,9 @@ def test_a_change_of_state_is_shown_without_a_new_layout():
 
 
 def test_a_filter_lets_through_what_has_its_words_and_follows_the_states():
-    screen = screen_of(stamped([started(), spawned("root", kind="root"), spawned("a"), state("a", "running")]), filter="running")
+    screen = screen_of(
+        stamped([started(), spawned("root", kind="root"), spawned("a"), state("a", "running")]), filter="running"
+    )
     assert [row.key for row in screen.rows()] == ["a"]
     screen.fold.take(state("root", "running"))
     assert [row.key for row in screen.rows()] == ["root", "a"]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ggactors.app.diffing import IssueDiff
+    from ggactors.repl.console.app import Console
     from ggactors.repl.console.sources import Source
     from ggactors.repl.console.state import Looking
     from ggactors.store.folder import RunFolder
@@ -22,17 +23,7 @@ async def watch(
     ``folder`` is the run's, for the diffs of its issues; ``slots`` is how many agents may run at once; ``looking`` keeps what
     the person looked at from one call to the next. Cancelled: the terminal is as it was.
     """
-    from ggactors.app.diffing import diff_of
-    from ggactors.repl.console.app import Console
-
-    where = folder
-
-    def diff(issue: IssueView) -> IssueDiff:
-        assert where is not None
-        return diff_of(where, console.fold.view.workspace, issue)
-
-    console = Console(source, slots=slots, diff=diff if where is not None else None, looking=looking)
-    await console.run()
+    await _console(source, folder, slots, looking).run()
 
 
 def look_at(folder: RunFolder) -> None:
@@ -45,7 +36,32 @@ def look_at(folder: RunFolder) -> None:
 
     source = FileSource(folder.events, lambda: read_lock(folder.lock).alive)
     keep_pauses_short()
-    asyncio.run(watch(source, folder=folder, slots=slots_of(folder)))
+    asyncio.run(_alone(_console(source, folder, slots_of(folder), None, alone=True)))
+
+
+async def _alone(console: Console) -> None:
+    """Run a console that has its process to itself: who ends the process finds the terminal as it was, too."""
+    import asyncio
+    import signal
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, console.leave)
+    await console.run()
+
+
+def _console(
+    source: Source, folder: RunFolder | None, slots: int, looking: Looking | None, *, alone: bool = False
+) -> Console:
+    from ggactors.app.diffing import diff_of
+    from ggactors.repl.console.app import Console
+
+    def diff(issue: IssueView) -> IssueDiff:
+        assert folder is not None
+        return diff_of(folder, console.fold.view.workspace, issue)
+
+    console = Console(source, slots=slots, diff=diff if folder is not None else None, looking=looking, alone=alone)
+    return console
 
 
 def slots_of(folder: RunFolder) -> int:

@@ -77,10 +77,13 @@ class Console:
         slots: int = 0,
         diff: Callable[[IssueView], IssueDiff] | None = None,
         looking: Looking | None = None,
+        alone: bool = False,
         input: Input | None = None,  # noqa: A002 - prompt_toolkit's word
         output: Output | None = None,
     ) -> None:
-        """Make a console. ``slots``: how many agents may run at once; ``diff``: works out an issue's diff, blocking."""
+        """Make a console. ``slots``: how many agents may run at once; ``diff``: works out an issue's diff, blocking;
+        ``alone``: the process does nothing else, so Ctrl-Z may stop it.
+        """
         self.fold = WatchFold()
         self.source = source
         self.diffs = Diffs(diff) if diff is not None else None
@@ -95,7 +98,7 @@ class Console:
         self._began = self._worked = 0.0
         self.app: Application[None] = Application(
             layout=Layout(Window(self.canvas, always_hide_cursor=True)),
-            key_bindings=bindings(self.hand),
+            key_bindings=bindings(self.hand, alone=alone),
             style=Style.from_dict(LOOKS),
             full_screen=True,
             mouse_support=True,

@@ -9,7 +9,7 @@ from prompt_toolkit.keys import Keys
 from prompt_toolkit.mouse_events import MouseButton, MouseEvent, MouseEventType
 
 from ggactors.repl.console.state import Side, Tab
-from ggactors.telemetry.project import EpicRow
+from ggactors.telemetry.project import EpicRow, IssueRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +54,7 @@ class Hand:
     def scroll(self, by: int) -> None:
         """Scroll the detail. Going up stops following; coming to the end begins it again."""
         looking, places = self.looking, self.screen.places
+        looking.seeking = False
         last = max(0, places.detail_lines - places.detail_room)
         looking.detail_top = max(0, min(last, looking.detail_top + by))
         looking.follow = looking.detail_top >= last
@@ -94,11 +95,11 @@ class Hand:
 
     def diff(self) -> None:
         """Go to the diff of the chosen issue, as it is now."""
-        if self.looking.tab is Tab.PROJECT and self.screen.places.diff_at:
+        if isinstance(self.screen.chosen(), IssueRow):
             if self.screen.diffs is not None:
                 self.screen.diffs.look_again()
-            self.looking.side = Side.DETAIL
-            self.looking.detail_top = self.screen.places.diff_at
+            self.looking.look_anew()
+            self.looking.side, self.looking.seeking = Side.DETAIL, True
 
     def attention(self) -> None:
         """Show what waits for the person, or go back."""
@@ -146,8 +147,8 @@ class Hand:
             looking.side = Side.DETAIL
 
 
-def bindings(hand: Hand) -> KeyBindings:
-    """Bind the keys."""
+def bindings(hand: Hand, *, alone: bool = False) -> KeyBindings:
+    """Bind the keys; Ctrl-Z only where stopping the process stops nothing else (``alone``)."""
     keys = KeyBindings()
     looking = hand.looking
 
@@ -193,6 +194,8 @@ def bindings(hand: Hand) -> KeyBindings:
     keys.add("c-c")(lambda _: hand.leave())
     keys.add("<sigint>")(lambda _: hand.leave())
     keys.add("c-l")(lambda event: event.app.renderer.clear())
+    if alone:
+        keys.add("c-z")(lambda event: event.app.suspend_to_background())
     _filter_keys(keys, hand)
     return keys
 

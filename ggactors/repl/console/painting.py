@@ -40,7 +40,6 @@ LOOKS = {
     "note": "ansiyellow",
     "caret": "reverse",
     "chosen": "reverse",
-    "marked": "underline",
 }
 """The sixteen colours every terminal has, so that its own theme holds; without colours the attributes still tell things apart."""
 

@@ -49,6 +49,9 @@ SIDE_BY_SIDE = 150
 STACKED = 20
 """Rows from which it stands below; with fewer one of the two has the screen."""
 
+ROOMY = 14
+"""Rows of the detail from which its heading stands apart."""
+
 T = TypeVar("T")
 
 
@@ -216,7 +219,7 @@ class Screen:
         return [*line, ("", " " * max(1, width - used)), *right] if used <= width else line
 
     def _standing(self, width: int) -> Line:
-        cells = standing_cells(self.fold, slots=self.slots, stalled=len(self.stalls()))
+        cells = standing_cells(self.fold, width - 2, slots=self.slots, stalled=len(self.stalls()))
         return [
             ("class:edge", " "),
             *((f"class:edge {style}", text) for style, text in fitted(from_cells(cells), width - 1)),
@@ -237,7 +240,16 @@ class Screen:
             return [("class:dim", " any key goes back")]
         keys = [("?", "help"), ("tab", "other tab"), ("/", "filter"), ("enter", "open"), ("q", "leave")]
         if looking.side is Side.DETAIL:
-            keys = [("?", "help"), ("esc", "back"), ("f", "follow"), ("d", "diff"), ("g G", "ends"), ("q", "leave")]
+            row = self.chosen()
+            more = [("f", "stay" if looking.follow else "follow")] if isinstance(row, AgentRow) else []
+            more += [("d", "diff")] if isinstance(row, IssueRow) else []
+            keys = [
+                ("?", "help"),
+                ("esc", "back"),
+                *([] if looking.attention else more),
+                ("g G", "ends"),
+                ("q", "leave"),
+            ]
         line: Line = []
         if looking.filter or looking.living:
             what = " ".join(
@@ -264,8 +276,7 @@ class Screen:
         for at in range(top, min(len(rows), top + room)):
             line: Line = [("", " "), *from_cells(word(at))]
             if at == self.looking.list.at:
-                style = "class:chosen" if self.looking.side is Side.LIST else "class:marked"
-                line = [(f"{piece} {style}", text) for piece, text in fitted(line, box.width)]
+                line = _marked(line, box.width, chosen=self.looking.side is Side.LIST)
             lines.append(line)
         if not rows:
             lines.append([("class:dim", f" {self._why_empty()}")])
@@ -281,7 +292,7 @@ class Screen:
                 "columns", (id(agents), fold.shape, width, fold.view.spend.cost is not None),
                 lambda: agent_columns(agents, width, cost=fold.view.spend.cost is not None),
             )  # fmt: skip
-            return from_cells(agent_head(columns, width)), lambda at: agent_line(agents[at], columns, width)
+            return from_cells(agent_head(columns, width)), lambda at: agent_line(agents[at], fold, columns, width)
         project = self._project()
         ids = self._keep("ids", (id(project), fold.outline, width), lambda: id_width(project, width))
         stalls = self.stalls()
@@ -299,9 +310,13 @@ class Screen:
         look = Look(width=max(10, box.width - 2), colour=True)
         head, lines = self._told(look)
         looking = self.looking
+        if head and box.height >= ROOMY:
+            head = [*head, ""]
         room = max(1, box.height - len(head))
         last = max(0, len(lines) - room)
         sticks = looking.follow and looking.tab is Tab.AGENTS and not looking.attention
+        if looking.seeking:
+            looking.detail_top = self.places.diff_at
         looking.detail_top = last if sticks else min(looking.detail_top, last)
         while looking.detail_top < room and (more := self._earlier()):
             looking.detail_top += more
@@ -309,7 +324,7 @@ class Screen:
         shown = lines[looking.detail_top : looking.detail_top + room]
         out: list[Line] = [[("", " "), *from_painted(line)] for line in (*head, *shown)]
         if looking.side is Side.DETAIL and out:
-            out[0] = [(f"{style} class:marked", text) for style, text in fitted(out[0], box.width)]
+            out[0] = _marked(out[0], box.width, chosen=True)
         out += [[] for _ in range(box.height - len(out))]
         return out[: box.height]
 
@@ -337,7 +352,7 @@ class Screen:
                 return [], []
             case AgentRow(agent=agent):
                 pages = self._keep("pages", (agent.id, look), lambda: TranscriptPages(agent.id, look))
-                return agent_heading(agent, look), pages.lines(fold)
+                return agent_heading(fold, agent, look), pages.lines(fold)
             case EpicRow():
                 return [], self._keep("epic", (row.id, fold.board, look), lambda: epic_lines(fold, row, look))
             case ReviewRow():
@@ -346,11 +361,16 @@ class Screen:
             case IssueRow(issue=issue):
                 found = self.diffs.of(issue) if self.diffs is not None else None
                 version = (issue.id, fold.board, fold.seq if issue.state is not IssueState.DONE else 0, look, id(found))
-                lines, at = self._keep(
-                    "issue", version,
-                    lambda: issue_lines(
-                        fold, issue, look, diff=found.lines if found else None, why_no_diff=found.why if found else "Looking …"
-                    ),
-                )  # fmt: skip
+                diff, said = (found.lines, found.of or found.why) if found is not None else (None, "Looking …")
+                lines, at = self._keep("issue", version, lambda: issue_lines(fold, issue, look, diff=diff, said=said))
                 self.places.diff_at = max(0, at - 2)
                 return lines[:2], lines[2:]
+
+
+def _marked(line: Line, width: int, *, chosen: bool) -> Line:
+    """Mark a line as the one the keys act on (``chosen``), or as the one whose detail is read; without colours too."""
+    text = "".join(piece for _, piece in line)
+    style = "class:chosen" if chosen else "bold"
+    return (
+        fitted([(style, f">{text[1:]}")], width) if not chosen else [(style, piece) for _, piece in fitted(line, width)]
+    )

@@ -43,6 +43,8 @@ class Looking:
     typing: bool = False
     living: bool = False
     """Only agents that have not ended, only issues that are not done."""
+    seeking: bool = False
+    """The diff of an issue is gone to, as soon as it is there."""
     closed: set[str] = field(factory=set)
     """Epics whose issues are put away."""
     help: bool = False
@@ -65,7 +67,7 @@ class Looking:
         """Show the detail of another row from where it is read first."""
         self.detail_top = 0
         self.follow = True
-        self.attention = False
+        self.attention = self.seeking = False
 
     def settle(self, keys: dict[str, int], rows: int) -> None:
         """Keep the chosen row chosen, wherever it stands now; the nearest when it is gone."""
