@@ -84,7 +84,8 @@ def _issue(issue: IssueView, view: RunView, look: Look) -> list[str]:
     if issue.reason:
         lines += wrapped(issue.reason, look, indent=2)
     for review in issue.reviews:
-        who = one_line(str((review.reviewer or {}).get("agent") or ""))
+        held = [review.reviewer] if review.reviewer else list(review.approvals)
+        who = ", ".join(one_line(str(one.get("agent") or "")) for one in held)
         lines.append(f"  Review {review.round}: {one_line(review.verdict)}{f' by {who}' if who else ''}")
         lines += [line for item in review.items for line in wrapped(f"- {item}", look, indent=4)]
     if issue.merge is not None and issue.merge.merged:

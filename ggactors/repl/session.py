@@ -22,7 +22,7 @@ from ggactors.repl.live import Live
 from ggactors.repl.told import ROOT, number_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from ggactors.protocol.events import Event
     from ggactors.repl.face import Face
@@ -55,6 +55,7 @@ class Session:
         self._asked_to_leave = False
         self._leaving = False
         self._gone = False
+        self._asked = trio.Event()
         self._dirty = trio.Event()
         self._nursery: trio.Nursery | None = None
 
@@ -120,14 +121,28 @@ class Session:
                 assert_never(never)
 
     async def _settled(self) -> None:
-        """Wait until the person has the floor, or no run lives: what a script does between its lines."""
+        """Wait until the person has the floor or is asked, or no run lives: what a script does between its lines."""
         live = self.live
         if live is None:
             return
         await live.began.wait()
-        if live.run is not None and live.interactive and await live.run.persons_turn():
-            return
-        await live.gone.wait()
+        async with trio.open_nursery() as nursery:
+
+            async def first(wait: Callable[[Live], Awaitable[None]]) -> None:
+                await wait(live)
+                nursery.cancel_scope.cancel()
+
+            for wait in (self._until_spoken, self._until_asked, lambda live: live.gone.wait()):
+                nursery.start_soon(first, wait)
+
+    async def _until_spoken(self, live: Live) -> None:
+        if live.run is None or not (live.interactive and await live.run.persons_turn()):
+            await live.gone.wait()
+
+    async def _until_asked(self, live: Live) -> None:
+        """Wait until somebody waits for an answer that a script's next line may give."""
+        while live.run is None or not any(item.kind in WAITED_FOR for item in live.run.attention()):
+            await self._asked.wait()
 
     # ------------------------------------------------------------ runs
 
@@ -157,8 +172,11 @@ class Session:
 
     def _hear(self, live: Live, event: Event) -> None:
         """Show an event, and hand it on."""
-        if self._gone and event.type == "attention":
-            self._settle_alone(live)
+        if event.type == "attention":
+            self._asked.set()
+            self._asked = trio.Event()
+            if self._gone:
+                self._settle_alone(live)
         lines = live.telling.lines(event, self.face.look())
         if lines:
             urgent = event.type in ("attention", "task_ended") or (

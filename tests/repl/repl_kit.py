@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 import termios
 from contextlib import asynccontextmanager
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
 READY = "/help lists the commands"
-ONE_ROW = re.compile(r"[❯·] ?")
+MARK = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
 
 
 class Room:
@@ -63,7 +62,7 @@ class Room:
 def line_of(terminal: Terminal) -> str:
     """Give what stands in the line: from the last mark on, without marks, continuation and bar."""
     rows = [row.rstrip() for row in terminal.screen.display]
-    begins = max(at for at, row in enumerate(rows) if row.startswith("❯"))
+    begins = max(at for at, row in enumerate(rows) if row.startswith(MARK))
     own = [row for row in rows[begins:] if row.strip() and " │ " not in row]
     return "\n".join(row[2:] for row in own)
 
@@ -80,7 +79,10 @@ def wait_line(terminal: Terminal, wanted: str, secs: float = 20.0) -> None:
 def is_left_as_found(terminal: Terminal) -> bool:
     """Tell whether the terminal's modes are those from before, and nothing that was switched on was left on."""
     modes = termios.tcgetattr(terminal._master) == terminal.found
-    switched = [terminal.raw.rfind(f"\x1b[?{mode}h".encode()) > terminal.raw.rfind(f"\x1b[?{mode}l".encode()) for mode in (2004, 1049, 2026)]
+    switched = [
+        terminal.raw.rfind(f"\x1b[?{mode}h".encode()) > terminal.raw.rfind(f"\x1b[?{mode}l".encode())
+        for mode in (2004, 1049, 2026)
+    ]
     shown = terminal.raw.rfind(b"\x1b[?25h") > terminal.raw.rfind(b"\x1b[?25l")
     return modes and shown and not any(switched)
 
@@ -160,7 +162,9 @@ class ListFace:
 
 
 @asynccontextmanager
-async def talking(room: Room, *, face: ListFace | None = None, monkeypatch=None, **more: object) -> AsyncIterator[tuple[ListFace, Session]]:
+async def talking(
+    room: Room, *, face: ListFace | None = None, monkeypatch=None, **more: object
+) -> AsyncIterator[tuple[ListFace, Session]]:
     """Talk in this process; what is left when the block ends is stopped."""
     face = face or ListFace()
     session = Session(room.opening(**more), face)
