@@ -180,6 +180,7 @@ class AgentActor:
         except BaseException as error:
             await self._close_tools()  # noqa: ASYNC102 - shielded in there, for a bounded time
             if isinstance(error, Exception):
+                self._unread()
                 # A defect: the stream must not show it running once its slot is somebody else's.
                 self.showing.ended(
                     SessionEnd(status=Status.INTERNAL_ERROR, summary=f"it broke down: {type(error).__name__}")
@@ -239,12 +240,18 @@ class AgentActor:
 
     def _gone(self, end: SessionEnd) -> None:
         self.showing.record(end)
-        self.read_letters()
-        self.showing.unread((*self._talk.waiting, *self.floor.prompts))
-        self._talk.waiting.clear()
+        self._unread()
         self.showing.ended(end)
         self.seat.give_back()
         self.showing.gone(end)
+
+    def _unread(self) -> None:
+        """Say of every text that no turn follows to read it; whoever hears of it can send no other."""
+        self.desk.mail.ends(self.id)
+        self.read_letters()
+        self.showing.unread((*self._talk.waiting, *self.floor.prompts))
+        self._talk.waiting.clear()
+        self.floor.prompts.clear()
 
     # ------------------------------------------------------------ turn boundaries
 

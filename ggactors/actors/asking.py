@@ -117,8 +117,10 @@ class Asking:
             if place.turned_away:
                 way = later or way
                 continue
+            answer = await self._ask(way, place, question(attempt + 1))
+            if answer is None:
+                continue
             attempt += 1
-            answer = await self._ask(way, place, question(attempt))
             if not isinstance(answer, ModelFault):
                 return answer
             turn = self._refused(way, answer) if not answer.retryable else self._failed(way, answer, attempt)
@@ -232,8 +234,8 @@ class Asking:
         # A place in a lane that merely is full is not given up for the first look that would be possible.
         return min(others, default=math.inf) if in_trouble else max(PATIENCE, min(others, default=math.inf))
 
-    async def _ask(self, way: Way, place: Pass, request: ModelRequest) -> ModelReply | Breach | ModelFault:
-        """Make one call that was given leave. A fault is an answer here."""
+    async def _ask(self, way: Way, place: Pass, request: ModelRequest) -> ModelReply | Breach | ModelFault | None:
+        """Make one call that was given leave. A fault is an answer here. None: the leave was overtaken by what others were told."""
         try:
             hold = await self._reserve(way.model.bound(request))
         except BaseException:
@@ -242,6 +244,10 @@ class Asking:
         if isinstance(hold, Breach):
             way.lane.withdraw(place)
             return hold
+        if not way.lane.stands(place):
+            hold.settle(None)
+            way.lane.withdraw(place)
+            return None
         try:
             reply = await way.model.reply(request)
         except ModelFault as fault:

@@ -17,10 +17,12 @@ from ggactors.protocol.attention import Answered, AttentionItem, AttentionKind, 
 from ggactors.protocol.values import Code, Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ggactors.protocol.events import Event, Header
 
+_EDGES = ("set_issue_blocked_by", "drop_blocker", "remove_issue", "revive_issue")
+"""What may end a stall: nothing says when one is over."""
 SLOW_ROUNDS = 3
 """After how many rounds in a row that ask for changes a review is said not to converge, and again after as many more."""
 
@@ -38,6 +40,8 @@ class Attention:
     """The queue."""
 
     emit: Callable[[Event], None]
+    stalls: Callable[[], Mapping[str, str]] = dict
+    """Gives every issue that is stalled now, and the failed one it stands behind, as the stream tells it."""
     _open: dict[str, _Open] = field(factory=dict)
     _count: int = 0
 
@@ -89,10 +93,11 @@ class Attention:
         """Take up what the stream tells that wants to be seen, and drop what holds no more. A sink of the event bus."""
         match event:
             case events.BoardStalled(issue=issue, blocker=blocker):
-                title = f"{issue} is stalled: {blocker} failed"
-                self.post(AttentionItem(id="", kind=AttentionKind.STALL, title=title, issue=issue, detail=blocker))
+                self._stalled(issue, blocker)
             case events.BoardChanged(op=op, issue=dict() as issue):
                 self._moved(str(issue.get("id")), str(issue.get("state")), gone=op == "remove_issue")
+                if op in _EDGES:
+                    self._look_at_stalls()
             case events.CheckoutMoved(source=source, target=target, reason=str() as reason) if source == target:
                 detail = ", ".join(event.held)
                 title = f"your checkout was left where it is: {reason}"
@@ -104,13 +109,27 @@ class Attention:
             case _:
                 pass
 
+    def _stalled(self, issue: str, blocker: str) -> None:
+        title = f"{issue} is stalled: {blocker} failed"
+        self.post(AttentionItem(id="", kind=AttentionKind.STALL, title=title, issue=issue, detail=blocker))
+
+    def _look_at_stalls(self) -> None:
+        """Drop what is stalled no more, whatever edge was dropped on the way; what stands behind another one now says so."""
+        told = [one.item for one in self._open.values() if one.item.kind is AttentionKind.STALL]
+        if not told:
+            return
+        stalls = self.stalls()
+        for item in told:
+            blocker = stalls.get(item.issue or "")
+            if blocker != item.detail:
+                self._settle(lambda one, over=item: one is over)  # type: ignore[misc]
+                if blocker is not None and item.issue is not None:
+                    self._stalled(item.issue, blocker)
+
     def _moved(self, issue: str, state: str, *, gone: bool) -> None:
-        """Drop stalls of an issue that is open no more, and those behind one that is failed no more."""
-        kind = AttentionKind.STALL
+        """Drop the stall of an issue that is open no more, and a review of one that is settled."""
         if gone or state != "open":
-            self._settle(lambda item: item.kind is kind and item.issue == issue)
-        if gone or state != "failed":
-            self._settle(lambda item: item.kind is kind and item.detail == issue)
+            self._settle(lambda item: item.kind is AttentionKind.STALL and item.issue == issue)
         if gone or state in ("done", "failed"):
             self._settle(lambda item: item.kind is AttentionKind.REVIEW and item.issue == issue)
 

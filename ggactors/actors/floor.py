@@ -59,6 +59,8 @@ class Floor:
     _scope: trio.CancelScope | None = None
     _cut: bool = False
     _prose: bool = False
+    _held_back: tuple[str, ...] = ()
+    """What would have answered the last reply without a call, had nothing been queued."""
     _nudged: bool = False
     _leaving: bool = False
     _go: bool = False
@@ -152,6 +154,7 @@ class Floor:
             return (nudge_to_finish(self._agent.order.role),)
         if self.person or self.prompts:
             self._prose = True
+            self._held_back = tuple(texts)
             return ()
         return tuple(texts)
 
@@ -188,7 +191,10 @@ class Floor:
         self.task += 1
         if self.person:
             return await self._hand_over(held=cut)
-        if self._next_prompt():
+        if not self._next_prompt():  # what queued was withdrawn meanwhile
+            for text in self._held_back:
+                self._talk.user(text)
+        else:
             message = f"task {self.task - 1} was answered without an ending call; going on with the next"
             self._agent.desk.emit(Log(agent=self._agent.id, level="warning", message=message))
         return None
@@ -210,7 +216,7 @@ class Floor:
                 status=end.status,
                 summary=end.summary,
                 verified=end.verified,
-                queued=len(self.prompts),
+                queued=sum(self._agent.desk.mail.is_wanted(prompt) for prompt in self.prompts),
             )
         )
         self.task += 1
@@ -257,8 +263,11 @@ class Floor:
                 if not await self._spoken(held=held):
                     return self._left()
                 held = not await self._slot()
-                if not held:
+                if held:
+                    continue
+                if self._wanted():
                     break
+                agent.seat.give_back()  # what was said was withdrawn meanwhile
         agent.showing.state(AgentState.RUNNING)
         return None
 

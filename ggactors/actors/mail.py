@@ -38,7 +38,17 @@ class Mail:
 
     emit: Callable[[Event], None]
     _on_the_way: dict[str, Posted] = field(factory=dict)
+    _deaf: set[str] = field(factory=set)
+    """The agents that read nothing any more."""
     _count: int = 0
+
+    def reads(self, agent: str) -> bool:
+        """Tell whether an agent still comes to read what is sent to it."""
+        return agent not in self._deaf
+
+    def ends(self, agent: str) -> None:
+        """Take note that an agent is about to tell what it leaves unread; nothing is accepted for it from now on."""
+        self._deaf.add(agent)
 
     def post(self, agent: str, text: str, sender: str, *, queued: bool = False) -> tuple[Posted, Say]:
         """Take a text in for an agent; answer its record and the letter that carries it."""
@@ -67,6 +77,11 @@ class Mail:
     def unread(self, said: Say) -> bool:
         """Take note that an agent ended without reading a text; False when it was withdrawn."""
         return self._settle(said.id, MessageState.UNREAD) or not said.id
+
+    def close(self) -> None:
+        """Take note that nobody reads any more: the run was cut off."""
+        for message in tuple(self._on_the_way):
+            self._settle(message, MessageState.UNREAD)
 
     def _settle(self, message: str, state: MessageState) -> bool:
         posted = self._on_the_way.pop(message, None)

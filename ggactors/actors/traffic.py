@@ -102,6 +102,10 @@ class Lane:
             place.leave = None
         self._let_go()
 
+    def stands(self, place: Pass) -> bool:
+        """Tell whether a leave still holds: nothing was told since that lets nobody go."""
+        return place.leave is not None and place.leave.era == self.flow.era and self.flow.shut_until <= self.now()
+
     def answered(self, place: Pass) -> None:
         """Tell that the provider answered."""
         leave = self._back(place)

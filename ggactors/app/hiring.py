@@ -138,6 +138,7 @@ class Hiring:
             raise CannotDispatch(f"the model {profile.model.key!r} of {profile.id} cannot be resolved")
         try:
             model = source.model_for(order.id, profile.id)
+            fallbacks = self._fallbacks(order, profile)
         except LaunchRefused as refused:
             raise CannotDispatch(str(refused)) from refused
         floor = self.talk.floor_of(order)
@@ -166,7 +167,7 @@ class Hiring:
             profile=profile,
             model=model,
             traits=traits_of(source),
-            fallbacks=self._fallbacks(order, profile),
+            fallbacks=fallbacks,
             toolbox=box,
             coding=None if hired is None else hired.coding,
             hooks=hooks,

@@ -1,24 +1,21 @@
-"""The staff of one run: its actors made and wired, its agents hired, its end brought about.
+"""The staff of one run: its actors made and wired, its agents hired, stopped, and missed when they break down.
 
-Law: whatever an actor needs of another it gets here as a reference or a function. A crash of an actor is a defect of ours: it
-is written to a file of the run, named to the operator, and stops the run honestly (D8).
+Law: whatever an actor needs of another it gets here as a reference or a function. A crash of an actor is a defect of ours, and
+stops the run honestly (D8).
 """
 
 from __future__ import annotations
 
 import random
-import traceback
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
-from attrs import define, evolve, field
+from attrs import define, field
 
 from ggactors import __version__
 from ggactors.actors.board import BoardActor
 from ggactors.actors.desk import Desk
 from ggactors.actors.family import Family
-from ggactors.actors.gates import NoHooks
 from ggactors.actors.merger import MergerActor
 from ggactors.actors.presence import Presence
 from ggactors.actors.run import RunActor
@@ -27,11 +24,12 @@ from ggactors.actors.spending import SpendGate
 from ggactors.actors.switch import Switch
 from ggactors.actors.teardown import Teardown
 from ggactors.actors.traffic import Traffic
-from ggactors.app.account import account_of, board_of, give_account, land
+from ggactors.app.account import board_of
+from ggactors.app.closing import Closing
+from ggactors.app.crashes import Crashes
 from ggactors.app.hiring import ROOT, Assigned, Hiring, root_order
 from ggactors.app.hooking import SESSION, Hooking
 from ggactors.app.talking import Talk
-from ggactors.ports import JournalBroken
 from ggactors.protocol.agent import AgentFact, AgentLetter, Stop, Wake
 from ggactors.protocol.board import (
     BoardAnswer,
@@ -39,15 +37,12 @@ from ggactors.protocol.board import (
     FailDispatch,
     SettleMerge,
 )
-from ggactors.protocol.events import AgentState, Log, SessionStarted
-from ggactors.protocol.git import Landing
+from ggactors.protocol.events import Log, SessionStarted
 from ggactors.protocol.run import (
     AgentGone,
     MergeAgentGone,
     MergerLetter,
     Nudge,
-    Outcome,
-    RunClosed,
     RunFact,
     RunLetter,
     RunOpened,
@@ -63,9 +58,10 @@ from ggactors.wire import Codec, Tagged
 if TYPE_CHECKING:
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
-    from ggactors.ports import Hooks
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.events import Event
+    from ggactors.protocol.git import Landing
+    from ggactors.protocol.run import Outcome
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat
     from ggactors.runtime.system import System
@@ -86,14 +82,12 @@ async def _no_worktree(issue: str, reason: str) -> None:
 
 @define(kw_only=True)
 class Staff:
-    """All actors of a run. ``done`` is set once the account was given and ``outcome`` holds it."""
+    """All actors of a run."""
 
     launch: Launch
     folder: RunFolder
     place: Workplace
     switch: Switch = field(factory=Switch)
-    outcome: Outcome | None = None
-    done: trio.Event = field(factory=trio.Event)
     agents: dict[str, Ref[AgentLetter, None]] = field(factory=dict)
     tree: FairLock = field(factory=FairLock)
     chains: Chains = field(factory=Chains)
@@ -101,6 +95,8 @@ class Staff:
     family: Family = field(init=False)
     spending: SpendGate = field(init=False)
     talk: Talk = field(init=False)
+    closing: Closing = field(init=False)
+    _crashes: Crashes = field(init=False)
     _living: set[str] = field(factory=set)
     _issues: dict[str, str] = field(factory=dict)
     _nudged: list[Ref[Nudge, None] | Ref[RunLetter, None] | Ref[MergerLetter, None]] = field(factory=list)
@@ -109,27 +105,40 @@ class Staff:
     _board: Ref[BoardLetter, BoardAnswer] | None = None
     _system: System | None = None
     _hiring: Hiring | None = None
-    _hooks: Hooks = field(factory=NoHooks)
-    """The session's own."""
     _between: tuple[SchedulerActor, MergerActor] | None = None
     _broke: set[str] = field(factory=set)
-    _stands: str | None = None
-    """Where the operator's checkout was left by the last landing."""
-    _moved_from: str | None = None
-    """Where it stood before the first landing that moved it."""
-    _crashes: int = 0
 
     def __attrs_post_init__(self) -> None:
-        """Make the pool and the purse."""
+        """Make the pool, the purse and what the run ends with."""
         limits = self.launch.crew.limits
         lives = self._living.__contains__
-        self.talk = Talk(launch=self.launch, emit=self.place.emit, tell=self._tell, lives=lives)
+        emit, stalls = self.place.emit, self.place.view.stalls
+        self.talk = Talk(launch=self.launch, emit=emit, tell=self._tell, lives=lives, stalls=stalls)
         self.place.bus.add_sink(self.talk.attention.hear)
         self.pool = SlotPool(limits.max_parallel)
         self.family = Family(
             crew=self.launch.crew, spawn=self._spawn_subagent, wake=self._wake, release=self.switch.release
         )
         self.spending = SpendGate.of(limits)
+        self.closing = Closing(
+            launch=self.launch,
+            folder=self.folder,
+            place=self.place,
+            tree=self.tree,
+            switch=self.switch,
+            totals=self.spending.totals,
+        )
+        self._crashes = Crashes(folder=self.folder, mask=self.place.mask, emit=self.place.emit)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Return what the run came to, once its account was given."""
+        return self.closing.outcome
+
+    @property
+    def done(self) -> trio.Event:
+        """Return what is set once the account was given."""
+        return self.closing.done
 
     # ------------------------------------------------------------ opening
 
@@ -150,7 +159,7 @@ class Staff:
         self._system = system
         launch, emit = self.launch, self.place.emit
         emit(SessionStarted(crew=launch.crew.name, workspace=str(launch.workspace), version=__version__, resumed=False))
-        self._say_what_was_found()
+        self.place.say_what_was_found()
         charter = charter_of(launch.crew)
         if charter is not None:
             board = BoardActor(charter, self.place.journal, self._board_tells, self._wake, self._nudge)
@@ -160,7 +169,7 @@ class Staff:
             board=self._board,
             living=lambda: len(self._living),
             busy=self._between_agents,
-            finish=self._finish,
+            finish=self.closing.finish,
             spend=self.spending.totals,
             last_seen=lambda: board_of(self.place.view),
         )
@@ -192,13 +201,13 @@ class Staff:
                 spawn=self._spawn_merge_agent,
                 rested=self._rested,
                 look_at_main=presence.look,
-                landed=self._land_each if launch.crew.land == "each" else None,
+                landed=self.closing.land_each if launch.crew.land == "each" else None,
             )
             self._between = (scheduler, merger)
             self._nudged.append(system.spawn("scheduler", scheduler, NUDGE_CODEC))
             self._merger = system.spawn("merger", merger, MERGER_CODEC)
             self._nudged.append(self._merger)
-        self._spawn(root_order(self.launch, self.place.repository), self.pool.seat(ROOT), None)
+        self._spawn(root_order(launch, repository), self.pool.seat(ROOT), None)
 
     def _hire_office(self, presence: Presence | None) -> Teardown | None:
         """Make the desk and the hiring office; answer what tears worktrees down, where there are any."""
@@ -244,26 +253,14 @@ class Staff:
             mcp=self.place.mcp,
         )
         env = self._hiring.environment(SESSION, self.launch.crew.root)
-        self._hooks = self._hiring.opening = hooking.of_session(root_order(self.launch, self.place.repository), env)
+        hooks = hooking.of_session(root_order(self.launch, repository), env)
+        self.closing.hooks = self._hiring.opening = hooks
         return teardown
 
     def _board_tells(self, event: Event) -> None:
         """Let what the board tells reach those who weigh calls by it before anybody acts on it."""
         self.chains.hear(event)
         self.place.emit(event)
-
-    def _say_what_was_found(self) -> None:
-        repository = self.place.repository
-        if repository is None:
-            return
-        for note in repository.facts.notes:
-            self.place.emit(Log(level="info", message=note))
-        if repository.facts.dirty:
-            paths = repository.facts.dirty
-            shown = ", ".join(paths[:8]) + (f" and {len(paths) - 8} more" if len(paths) > 8 else "")
-            self.place.emit(
-                Log(level="warning", message=f"your uncommitted changes are left alone and not in the run: {shown}")
-            )
 
     # ------------------------------------------------------------ agents
 
@@ -343,20 +340,8 @@ class Staff:
         self.place.emit(Log(level="warning", message=f"{name} has {letters:,} letters waiting"))
 
     def crashed(self, name: str, error: BaseException) -> None:
-        """Take note of an actor's crash and stop the run (D8). The journal giving out is the world's doing, not a defect."""
-        if isinstance(error, JournalBroken):
-            reason = f"the journal could not be written: {error}"
-        else:
-            self._crashes += 1
-            path = self.folder.path / f"crash-{self._crashes}.txt"
-            try:
-                text = self.place.mask.text("".join(traceback.format_exception(error)))
-                path.write_text(text, encoding="utf-8", errors="replace")
-                told = f"its traceback is in {path}"
-            except OSError as failed:
-                told = f"its traceback could not be written ({failed.strerror})"
-            reason = f"a defect of ggactors: {name} broke down ({type(error).__name__}); {told}"
-        self.place.emit(Log(level="error", message=reason))
+        """Take note of an actor's crash and stop the run (D8)."""
+        reason = self._crashes.told(name, error)
         self._fail_struck(name, reason)
         self.stop(Status.INTERNAL_ERROR, reason)
         if name in self._living:
@@ -367,7 +352,7 @@ class Staff:
                 AgentGone(agent=name, kind=kind, status=Status.INTERNAL_ERROR, summary=reason, turns=0, errors=0)
             )
         if name == "run":
-            self._give_account(self._broken_account(reason), None)
+            self.closing.give_broken(reason)
 
     def _fail_struck(self, name: str, reason: str) -> None:
         """Fail the issue that an actor was at work on when it broke down; its worktree is kept (D8)."""
@@ -384,37 +369,9 @@ class Staff:
 
     # ------------------------------------------------------------ ending
 
-    async def _finish(self, outcome: Outcome) -> None:
-        landing = await self.land() if self.launch.crew.land != "never" else None
-        await self._hooks.fire("session-end", {"status": outcome.status.value})
-        self._give_account(outcome, landing)
-
     async def land(self) -> Landing | None:
-        """Move the operator's checkout forward while nobody works in main, and say what became of it (W10)."""
-        repository = self.place.repository
-        if repository is None:
-            return None
-        async with self.tree.alone():
-            stands = self._stands or repository.facts.base
-            landing = await land(repository, self.place.emit, run=self.folder.id, stands=stands)
-        self._stands = landing.target
-        if landing.source != landing.target and self._moved_from is None:
-            self._moved_from = landing.source
-        return landing
-
-    async def _land_each(self) -> None:
-        await self.land()
-
-    def _give_account(self, outcome: Outcome, landing: Landing | None) -> None:
-        if self._moved_from is not None:
-            # The account tells of the run's whole move, however many landings it came in.
-            moved = Landing(source=self._moved_from, target=self._stands or self._moved_from)
-            landing = moved if landing is None else evolve(landing, source=moved.source)
-        self.outcome = give_account(outcome, landing, folder=self.folder, emit=self.place.emit)
-        closed = RunClosed(status=self.outcome.status, exit_code=self.outcome.exit_code)
-        with suppress(JournalBroken):
-            self.place.journal.append("run", [RUN_FACTS.pack(closed)])
-        self.done.set()
+        """Move the operator's checkout forward to what is merged so far (W10); None without a board."""
+        return await self.closing.land()
 
     def cut_off(self) -> None:
         """Take note that the actors are about to be stopped at once: one that misses another then is no defect."""
@@ -424,16 +381,5 @@ class Staff:
         """Give the account of a run that was cut off, if none was given."""
         if self.outcome is None:
             self.switch.stop(Status.CANCELED, "stopped at once")
-            self._end_the_living("stopped at once")
-            self._give_account(self._broken_account("stopped at once"), None)
-
-    def _end_the_living(self, reason: str) -> None:
-        """Tell the end of every agent that was cut off before it could tell its own."""
-        for agent in self.place.view.agents():
-            if agent.state != "ended":
-                self.place.emit(AgentState(agent=agent.id, state="ended", status=Status.CANCELED.value, summary=reason))
-
-    def _broken_account(self, reason: str) -> Outcome:
-        status = self.switch.status or Status.INTERNAL_ERROR
-        usage, cost = self.spending.totals()
-        return account_of(self.place.view, status=status, summary=reason, usage=usage, cost=cost)
+            self.talk.mail.close()
+            self.closing.give_cut_off("stopped at once")

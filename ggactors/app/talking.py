@@ -19,7 +19,7 @@ from ggactors.protocol.values import Kind
 from ggactors.tools.mask import Mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from ggactors.actors.mail import Posted
     from ggactors.app.launch import Launch
@@ -36,6 +36,8 @@ class Talk:
     emit: Callable[[Event], None]
     tell: Callable[[str, AgentLetter], bool]
     lives: Callable[[str], bool]
+    stalls: Callable[[], Mapping[str, str]] = dict
+    """Gives every issue that is stalled, and the failed one it stands behind."""
     mask: Callable[[str], str] = field(init=False)
     """Keeps the values of keys out of what a person says."""
     mail: Mail = field(init=False)
@@ -46,7 +48,7 @@ class Talk:
         """Open the post office."""
         self.mask = Mask(dict(self.launch.secrets)).text
         self.mail = Mail(emit=self.emit)
-        self.attention = Attention(emit=self.emit)
+        self.attention = Attention(emit=self.emit, stalls=self.stalls)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -76,7 +78,7 @@ class Talk:
 
     def send(self, agent: str, text: str, sender: str, *, queued: bool = False) -> Posted | None:
         """Hand a text to a living agent; None when there is none of that id."""
-        if not self.lives(agent):
+        if not self.lives(agent) or not self.mail.reads(agent):
             return None
         posted, letter = self.mail.post(agent, self.mask(text), sender, queued=queued)
         if not self.tell(agent, letter):

@@ -98,8 +98,8 @@ class Simulation:
     repository: MemoryRepository = field(factory=MemoryRepository)
     journal: MemoryJournal = field(factory=MemoryJournal)
     watch: Callable[[Staff, Event], None] | None = None
-    person: Callable[[Staff], Awaitable[None]] | None = None
-    """What the person at the root's prompt does, which makes the run an interactive one; it is cancelled once the run is over."""
+    beside: Callable[[Staff], Awaitable[None]] | None = None
+    """What goes on beside the run, such as a person at work with it; it is cancelled once the run is over."""
     launch: Mapping[str, Any] = field(factory=dict)
     """More of what the run is launched with, by the names of ``Launch``."""
     task: str = "do the work"
@@ -166,7 +166,6 @@ class Simulation:
             bench=self.bench or self._bench,
             hooks=self.hooks,
             skills=self.skills,
-            interactive=self.person is not None,
             **self.launch,
         )
         self.staff = staff = Staff(launch=launch, folder=RunFolder(self.folder), place=place)
@@ -176,8 +175,8 @@ class Simulation:
             async with open_system(on_crash=self._crashed, slices=2) as system:
                 staff.start(_Roll(system, self.actors))  # type: ignore[arg-type]
                 async with trio.open_nursery() as nursery:
-                    if self.person is not None:
-                        nursery.start_soon(self.person, staff)
+                    if self.beside is not None:
+                        nursery.start_soon(self.beside, staff)
                     await staff.done.wait()
                     nursery.cancel_scope.cancel()
         finally:
