@@ -59,6 +59,18 @@ class Workplace:
         """Emit an event of the run."""
         self.bus.emit(self.mask.value(event))
 
+    def say_what_was_found(self) -> None:
+        """Tell what opening the repository came upon, and what of the operator's is not in the run (W11)."""
+        if self.repository is None:
+            return
+        facts = self.repository.facts
+        for note in facts.notes:
+            self.emit(Log(level="info", message=note))
+        if facts.dirty:
+            shown = ", ".join(facts.dirty[:8]) + (f" and {len(facts.dirty) - 8} more" if len(facts.dirty) > 8 else "")
+            message = f"your uncommitted changes are left alone and not in the run: {shown}"
+            self.emit(Log(level="warning", message=message))
+
 
 @asynccontextmanager
 async def open_workplace(
