@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import trio
 from attrs import define, field
 
 from ggactors.actors.approving import Approvals
@@ -19,6 +18,7 @@ from ggactors.actors.compacting import Compacting
 from ggactors.actors.conversation import Conversation
 from ggactors.actors.floor import Floor, Interrupted
 from ggactors.actors.gates import Gate, NoHooks
+from ggactors.actors.leaving import Leaving
 from ggactors.actors.showing import Showing
 from ggactors.actors.stations import SessionEnd
 from ggactors.actors.switch import WindDown
@@ -26,7 +26,6 @@ from ggactors.actors.turn import Turn
 from ggactors.actors.watching import Watch
 from ggactors.ports import JournalBroken
 from ggactors.protocol.agent import OPERATOR, GoOn, Leave, Say, Stop, Wake
-from ggactors.protocol.board import DropWaits
 from ggactors.protocol.events import LimitExceeded, TurnOutcome
 from ggactors.protocol.model import ModelReply, ModelTraits
 from ggactors.protocol.values import AgentState, Status, TurnResult
@@ -51,9 +50,6 @@ if TYPE_CHECKING:
 
 _A_MERGE = "a merge into the main workspace"
 PAUSED = "the end of the pause"
-
-CLOSING_SECS = 5
-"""How long a cancelled agent's tools may take to end their processes."""
 
 
 def _all_children(_: ToolCall) -> None:
@@ -123,6 +119,7 @@ class AgentActor:
     _talk: Conversation = field(init=False)
     _asking: Asking = field(init=False)
     _compacting: Compacting = field(init=False)
+    _leaving: Leaving = field(init=False)
 
     def __attrs_post_init__(self) -> None:
         """Make the conversation and the way to the model."""
@@ -149,6 +146,7 @@ class AgentActor:
             show=self.showing.provider,
         )
         self._compacting = Compacting(agent=self, talk=self._talk, asking=self._asking)
+        self._leaving = Leaving(agent=self, talk=self._talk)
 
     @property
     def id(self) -> str:
@@ -169,31 +167,22 @@ class AgentActor:
             offered = tuple(spec.name for spec in self.offered())
             self.showing.announce(offered, () if self.coding is None else self.coding.granted)
             end = await self._session()
-            await self._leave(end)
+            await self._leaving.leave(end)
         except (JournalBroken, ActorGone) as error:
             if self.desk.switch.cut_off and isinstance(error, ActorGone):
-                await self._close_tools()
+                await self._leaving.close_tools()
                 raise  # everybody is being stopped; the board merely went first
             self.desk.stop_run(Status.INTERNAL_ERROR, str(error) or "the board is gone")
-            await self._close_tools()
-            self._gone(SessionEnd(status=Status.INTERNAL_ERROR, summary="the run broke down"))
+            await self._leaving.close_tools()
+            self._leaving.gone(SessionEnd(status=Status.INTERNAL_ERROR, summary="the run broke down"))
         except BaseException as error:
-            await self._close_tools()  # noqa: ASYNC102 - shielded in there, for a bounded time
+            await self._leaving.close_tools()  # noqa: ASYNC102 - shielded in there, for a bounded time
             if isinstance(error, Exception):
-                self._unread()
-                # A defect: the stream must not show it running once its slot is somebody else's.
-                self.showing.ended(
-                    SessionEnd(status=Status.INTERNAL_ERROR, summary=f"it broke down: {type(error).__name__}")
-                )
+                self._leaving.broke_down(error)
             raise
         finally:
             self.seat.give_back()
             self.floor.close()
-
-    async def _close_tools(self) -> None:
-        """Leave no process of the agent's tools behind, also when it was cancelled or broke down."""
-        with trio.CancelScope(shield=True, deadline=trio.current_time() + CLOSING_SECS):
-            await self.toolbox.close()
 
     async def _session(self) -> SessionEnd:
         self._talk.system(self.system)
@@ -213,45 +202,6 @@ class AgentActor:
             return self._stopped()
         else:
             return end
-
-    async def _leave(self, end: SessionEnd) -> None:
-        """Wait for the subagents' ends, close the tools, carry the work away, say so, and only then hand the seat on."""
-        self.desk.family.leaving(self.id)
-        living = self.desk.family.living_children(self.id)
-        if living:
-            self._give_up_slot(", ".join(living))
-        while self.desk.family.living_children(self.id):
-            await self.next_letter()
-        await self.toolbox.close()
-        await self._drop_waits()
-        shared = await self.take_tree(force=True)
-        try:
-            await self.station.ended(end)
-        finally:
-            if shared and self.station.tree is not None:
-                self.station.tree.give_shared()
-        self._gone(end)
-
-    async def _drop_waits(self) -> None:
-        """Take back from the board the waits that nobody will read."""
-        if self.waits_open and self.desk.board is not None:
-            await self.desk.board.ask(DropWaits(by=self.id))
-            self.waits_open = False
-
-    def _gone(self, end: SessionEnd) -> None:
-        self.showing.record(end)
-        self._unread()
-        self.showing.ended(end)
-        self.seat.give_back()
-        self.showing.gone(end)
-
-    def _unread(self) -> None:
-        """Say of every text that no turn follows to read it; whoever hears of it can send no other."""
-        self.desk.mail.ends(self.id)
-        self.read_letters()
-        self.showing.unread((*self._talk.waiting, *self.floor.prompts))
-        self._talk.waiting.clear()
-        self.floor.prompts.clear()
 
     # ------------------------------------------------------------ turn boundaries
 
@@ -340,7 +290,7 @@ class AgentActor:
         ending = await self.floor.cuttable(turn.carry_out())
         if isinstance(ending, Interrupted):
             turn.break_off("interrupted by the operator; it may have been carried out in part")
-            await self._drop_waits()
+            await self._leaving.drop_waits()
             ending = None
         error = self.floor.error_of(turn.error_type, called=bool(reply.calls))
         if ending is not None:
@@ -395,7 +345,7 @@ class AgentActor:
 
     async def suspend(self, waiting_on: str, wait: Callable[[], Awaitable[None]]) -> None:
         """Give the slot back, wait, take a slot again (S3). A stop raises WindDown, and then no slot is held."""
-        self._give_up_slot(waiting_on)
+        self.give_up_slot(waiting_on)
         with self.desk.switch.interruptible(self.id):
             await wait()
             await self.seat.take(begun=True)
@@ -406,7 +356,7 @@ class AgentActor:
         self.showing.state(AgentState.WAITING, waiting_on=waiting_on)
         self.seat.give_back()
 
-    def _give_up_slot(self, waiting_on: str) -> None:
+    def give_up_slot(self, waiting_on: str) -> None:
         """Say what is waited for before somebody else is given the slot, so that the stream never shows one too many running."""
         if self.seat.holds:
             self.showing.state(AgentState.WAITING, waiting_on=waiting_on)
@@ -424,7 +374,7 @@ class AgentActor:
         if tree.try_shared():
             return True
         if force:
-            self._give_up_slot(_A_MERGE)
+            self.give_up_slot(_A_MERGE)
             await tree.take_shared()
             return True
         got = False

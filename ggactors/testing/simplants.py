@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
-from ggactors.actors.agent import AgentActor
 from ggactors.actors.board import BoardActor
 from ggactors.actors.family import Family
+from ggactors.actors.leaving import Leaving
 from ggactors.actors.merger import MergerActor
 from ggactors.actors.reviewing import ReviewStation
 from ggactors.actors.stations import IssueStation
@@ -68,7 +68,7 @@ PLANTS: dict[str, Plant] = {
     "leave_slot_before_work": Plant(
         breaks="contract 4: an issue moves on before its agent's slot",
         within=20,
-        spoil=_one(AgentActor, "_leave", spoilt.leave_slot_first),
+        spoil=_one(Leaving, "leave", spoilt.leave_slot_first),
     ),
     "wake_lost": Plant(breaks="Q7: nobody waits for ever", within=20, spoil=_one(Staff, "_wake", spoilt.do_nothing)),
     "waiter_not_woken_on_dead_end": Plant(

@@ -23,8 +23,8 @@ from ggactors.rules.boardstate import agent_name, picture_of
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from ggactors.actors.agent import AgentActor
     from ggactors.actors.board import BoardActor
+    from ggactors.actors.leaving import Leaving
     from ggactors.actors.merger import MergerActor
     from ggactors.actors.reviewing import ReviewStation
     from ggactors.actors.stations import IssueStation
@@ -61,8 +61,8 @@ def give_back_twice(_: Any) -> Any:
 def leave_slot_first(whole: Any) -> Any:
     """Hand an agent's slot on before its work is carried away."""
 
-    async def leave(self: AgentActor, end: Any) -> None:
-        self.seat.give_back()
+    async def leave(self: Leaving, end: Any) -> None:
+        self.agent.seat.give_back()
         await whole(self, end)
 
     return leave
