@@ -15,8 +15,10 @@ import trio
 from attrs import define, field
 
 from ggactors.ports import ModelFault
-from ggactors.protocol.model import ModelReply, ToolCall, Usage
+from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
+from ggactors.rules.window import estimate, tokens_of_tools
 from ggactors.testing import simhabits, simsteady
+from ggactors.testing.simprovider import Account
 
 if TYPE_CHECKING:
     import random
@@ -84,57 +86,163 @@ class Mind:
 
 
 @define
-class RandomModel:
-    """Serves one agent by its habit. Obeys ``ports.Model``."""
+class Served:
+    """One agent as its models serve it: they share its mind and its habit, whichever answers."""
 
     mind: Mind
     habit: Iterator[Move]
+
+
+@define
+class RandomModel:
+    """Serves one agent by its habit. Obeys ``ports.Model``."""
+
+    served: Served
+    account: Account
     calls_at: Callable[[str], None]
+    seen: Callable[[ModelRequest], None]
     label: str = "random"
-    _begun: bool = False
+    _spent: Usage | None = None
 
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Make the next move, after its delay. Raises the ModelFault it makes, and what the world plants."""
-        mind, world = self.mind, self.mind.world
-        await trio.sleep(mind.chance.choice(world.temper.pace) * world.speed)
+        mind, world = self.served.mind, self.served.mind.world
+        self.seen(request)
+        call = self.account.begin(request.agent)
+        try:
+            if not world.wave.nothing:
+                self._spent = Usage(input=2)
+            await trio.sleep(mind.chance.choice(world.temper.pace) * world.speed)
+            self._spent = None
+            reply = self._answer(request)
+        except ModelFault as fault:
+            self.account.faulted(call, fault)
+            raise
+        except BaseException:
+            self.account.cut(call)
+            raise
+        self.account.answered(call)
+        return reply
+
+    def _answer(self, request: ModelRequest) -> ModelReply:
+        mind, world = self.served.mind, self.served.mind.world
         self.calls_at("model")
+        storm = self.account.storm()
+        if storm is not None:
+            raise storm
         if not world.steady and mind.likely(world.temper.passing):
             raise simhabits.passing_fault(mind.chance)
+        tokens = _tokens(request, world)
+        if world.wave.window is not None and tokens > world.wave.window:
+            raise ModelFault("the request is too long", status=400, overflow=True)
+        if request.messages[-1].text.startswith(SUMMARY_ASKED):
+            return _summary(mind, tokens, request.turn)
         mind.hear(request)
-        move = next(self.habit, "I have nothing more to say.")
+        move = next(self.served.habit, "I have nothing more to say.")
         match move:
             case ModelFault():
                 raise move
             case str():
-                return ModelReply(text=move, usage=Usage(input=20, output=5))
+                return ModelReply(text=move, usage=Usage(input=tokens, output=5))
             case _:
-                return _reply(move, request.turn)
+                return _reply(move, request.turn, tokens)
+
+    def take_spent(self) -> Usage | None:
+        """Give what the last call spent if it was cut off."""
+        spent, self._spent = self._spent, None
+        return spent
 
     def bound(self, request: ModelRequest) -> Usage | None:
-        """Give no bound: how much a reply spends is known when it is there."""
-        return None
+        """Give a bound where the world has one; else how much a reply spends is known when it is there."""
+        world = self.served.mind.world
+        return Usage(input=_tokens(request, world), output=100) if world.wave.bounded else None
 
 
-def _reply(calls: list[Call], turn: int) -> ModelReply:
+SUMMARY_ASKED = "Your conversation is about to be compacted"
+
+
+def _tokens(request: ModelRequest, world: SimWorld) -> int:
+    """Count a request as the world's models do; where they have no window every one counts alike."""
+    if world.wave.window is None:
+        return 20
+    return round((estimate(request.messages) + tokens_of_tools(request.tools)) * world.wave.factor)
+
+
+def _summary(mind: Mind, tokens: int, turn: int) -> ModelReply:
+    """Sum up, or do what is asked of nobody: say nothing, call a tool, say far too much, end the session."""
+    usage = Usage(input=tokens, output=5)
+    match mind.chance.randrange(8):
+        case 0:
+            return ModelReply(text=" ", usage=usage)
+        case 1:
+            return _reply([("list_dir", {})], turn, tokens)
+        case 2:
+            return ModelReply(text="at length " * 3000, usage=usage)
+        case 3 if mind.has("finish"):
+            return _reply([("finish", {"summary": f"{mind.id} is done"})], turn, tokens)
+        case _:
+            return ModelReply(text=f"{mind.id} did this and that", usage=usage)
+
+
+def _reply(calls: list[Call], turn: int, tokens: int) -> ModelReply:
     return ModelReply(
         calls=tuple(
             ToolCall(id=f"call-{turn}-{number}", tool=tool, args=dict(args))
             for number, (tool, args) in enumerate(calls, start=1)
         ),
-        usage=Usage(input=20, output=5 * len(calls)),
+        usage=Usage(input=tokens, output=5 * len(calls)),
     )
 
 
 @define
 class RandomAgents:
-    """Serves every agent of a world. ``calls_at(site)`` is called before each reply and may raise what is planted there."""
+    """Serves every agent of a world. ``calls_at(site)`` is called before each reply and may raise what is planted there;
+    ``seen`` looks at each request.
+    """
 
     world: SimWorld
     calls_at: Callable[[str], None] = field(default=lambda _: None)
+    seen: Callable[[ModelRequest], None] = field(default=lambda _: None)
     label: str = "random"
+    account: Account = field(init=False)
+    everybody: dict[str, Served] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        """Open the account."""
+        wave = self.world.wave
+        self.account = Account(storms=wave.storms, shared=bool(wave.account))
+
+    @property
+    def traits(self) -> ModelTraits:
+        """Give what is known of the model."""
+        wave = self.world.wave
+        return ModelTraits(account=wave.account, window=wave.window if wave.window_known else None)
 
     def model_for(self, agent: str, profile: str) -> RandomModel:
         """Make the model of one agent."""
-        mind = Mind(id=agent, world=self.world, chance=self.world.chance(agent))
-        habits: Any = simsteady if self.world.steady else simhabits
-        return RandomModel(mind, habits.habit_of(mind), self.calls_at)
+        if agent not in self.everybody:
+            mind = Mind(id=agent, world=self.world, chance=self.world.chance(agent))
+            habits: Any = simsteady if self.world.steady else simhabits
+            self.everybody[agent] = Served(mind, habits.habit_of(mind))
+        return RandomModel(self.everybody[agent], self.account, self.calls_at, self.seen, self.label)
+
+
+@define
+class SpareAgents:
+    """Serves the agents of a world by another account, for when the first is in trouble."""
+
+    agents: RandomAgents
+    account: Account
+    label: str = "spare"
+
+    @property
+    def traits(self) -> ModelTraits:
+        """Give what is known of the model."""
+        traits = self.agents.traits
+        return ModelTraits(account="spare account", window=traits.window)
+
+    def model_for(self, agent: str, profile: str) -> RandomModel:
+        """Make the model of one agent: the same one, reached another way."""
+        model = self.agents.model_for(agent, profile)
+        model.account, model.label = self.account, self.label
+        return model

@@ -66,7 +66,10 @@ def fatal_fault(chance: random.Random) -> ModelFault:
 
 def root(mind: Mind) -> Iterator[Move]:
     """File work, meddle with it, wait for most of it, and finish, or come to a bad end."""
+    if mind.world.wave.person:
+        yield from conversing(mind)
     yield from plan(mind)
+    yield from ring(mind)
     match mind.world.theme:
         case "revive":
             yield from insist(mind)
@@ -87,6 +90,35 @@ def root(mind: Mind) -> Iterator[Move]:
         if failed and mind.likely(0.5):
             yield [revive(one) for one in failed[:2]]
     yield from ending(mind)
+
+
+def conversing(mind: Mind) -> Iterator[Move]:
+    """Do this and that with a person there: work, ask in prose, end a task and begin the next."""
+    yield from plan(mind)
+    for _ in range(mind.chance.randrange(2, 12)):
+        match mind.chance.randrange(6):
+            case 0:
+                yield "What shall I do?"
+            case 1:
+                yield [("finish", {"summary": "a task is done"})]
+            case 2:
+                yield [wait(one) for one in mind.issues[-3:]] or "There is nothing to wait for."
+            case 3:
+                yield [write(mind), write(mind)]
+            case 4:
+                yield from company(mind)
+            case _:
+                yield from step(mind)
+
+
+def ring(mind: Mind) -> Iterator[Move]:
+    """Do the same over and over, or two things in turn, where the world has such agents (G6)."""
+    rings = mind.world.wave.rings
+    if not rings or not mind.likely(rings):
+        return
+    calls: tuple[Call, ...] = (("list_dir", {}), ("read_file", {"path": "nowhere"}))
+    for number in range(30):
+        yield [calls[number % mind.chance.choice((1, 2))] if mind.likely(0.05) else calls[number % 2]]
 
 
 def insist(mind: Mind) -> Iterator[Move]:
@@ -231,6 +263,7 @@ def bad_end(mind: Mind) -> Iterator[Move]:
 
 def implementer(mind: Mind) -> Iterator[Move]:
     """Change some files, or none, now and then with company or a word to the board; then finish, or not."""
+    yield from ring(mind)
     for _ in range(mind.chance.choice((0, 1, 1, 2, 3))):
         yield [write(mind) for _ in range(mind.chance.randrange(1, 3))]
     if mind.has("create_issue") and mind.likely(0.5):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 AT_ONCE = "stopped at once"
 """What agents are told to have ended of when the whole run was cancelled at once."""
+CUT_SHORT = "interrupted by the operator"
+"""How the answer of a call begins that a person cut short."""
 _WORKING = (Kind.IMPLEMENTER, Kind.REVIEWER)
 
 
@@ -138,6 +140,8 @@ class Invariants:
                 self._changed(staff, event)
             case events.ToolCalled():
                 args = event.args.get("issueId") if event.tool == "wait_for_issue" else None
+                # A wait that was cut short is dropped after it was answered; what the board said of it is nobody's answer.
+                self.ledger.answers.pop((event.agent or "", str(args)), None)
                 self._open_calls.setdefault(event.agent or "", {})[event.call_id] = (event.tool, str(args))
             case events.ToolAnswered():
                 self._answered(staff, event)
@@ -292,6 +296,8 @@ class Invariants:
             self.breach("every_call_is_answered_once_E9", f"{agent}: {event.call_id} is answered and was not open")
             return
         tool, issue = call
+        if event.code == "unavailable" and event.output.startswith(CUT_SHORT):
+            return  # whatever the board said of it, the person did not let it be read
         if tool == "wait_for_issue" and (agent, issue) in self.ledger.answers:
             self.a_wait_is_answered_by_what_the_board_says_Q2(staff, event, issue)
 

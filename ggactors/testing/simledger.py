@@ -32,6 +32,10 @@ _MAY_BECOME = {
 }
 
 
+SPENT = "as what was spent stays spent"
+"""How the reason of an issue ends that failed at a budget, which no retry gives back."""
+
+
 @define(kw_only=True)
 class Acceptance:
     """An issue's work that was accepted as ``commit``; ``merged`` is the merge commit, ``failed`` why there is none."""
@@ -163,6 +167,8 @@ class Ledger:
     def an_unfinished_issue_fails_only_once_its_retries_are_spent_D5(self, issue: Issue) -> None:
         """An attempt that ended any other way than by finishing is tried again while there is budget (D5)."""
         trail = self.trails[issue.id]
+        if SPENT in self.failures[issue.id]:
+            return  # a budget of its own (C3)
         if trail.starts - trail.reworks < self.max_retries + 1:
             law = "an_unfinished_issue_fails_only_once_its_retries_are_spent_D5"
             self.breach(law, f"{issue.id} failed after {trail.starts} starts, {trail.reworks} of them rework")

@@ -11,19 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import frozen
 
+from ggactors.actors.approving import Approvals
 from ggactors.actors.board import BoardActor
+from ggactors.actors.conversation import Conversation
 from ggactors.actors.family import Family
+from ggactors.actors.floor import Floor
 from ggactors.actors.leaving import Leaving
 from ggactors.actors.merger import MergerActor
 from ggactors.actors.reviewing import ReviewStation
+from ggactors.actors.spending import Hold
 from ggactors.actors.stations import IssueStation
+from ggactors.actors.traffic import Lane
 from ggactors.actors.waiting import Waiting
 from ggactors.app.staff import Staff
 from ggactors.rules import board as rules
-from ggactors.rules import boardreview, boardruntime, boardwaits
+from ggactors.rules import boardreview, boardruntime, boardwaits, spend
 from ggactors.runtime.fairlock import FairLock
 from ggactors.runtime.slots import Seat
 from ggactors.testing import simspoilt as spoilt
+from ggactors.testing import simspoiltcalls as calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -134,6 +140,31 @@ PLANTS: dict[str, Plant] = {
     ),
     "account_too_early": Plant(
         breaks="D9: the account is the last word", within=150, spoil=_one(Staff, "_between_agents", spoilt.say_no)
+    ),
+    "reservation_kept": Plant(
+        breaks="C3: what was reserved is given back", within=40, spoil=_one(Hold, "settle", calls.kept_reservation)
+    ),
+    "reserve_beside_others": Plant(
+        breaks="C3: budgets are overshot by one call at most",
+        within=150,
+        spoil=_one(spend, "_fits", calls.blind_to_others),
+    ),
+    "place_in_lane_kept": Plant(
+        breaks="C1: a lane bears no call that is none", within=100, spoil=_one(Lane, "withdraw", calls.kept_place)
+    ),
+    "storm_unheard": Plant(
+        breaks="C1: nobody asks before the provider said", within=40, spoil=_one(Lane, "faulted", calls.deaf_to_storms)
+    ),
+    "text_lost": Plant(
+        breaks="H46: a text that is delivered is read",
+        within=40,
+        spoil=_one(Conversation, "hand_over", calls.texts_lost),
+    ),
+    "refusal_unheard": Plant(
+        breaks="ask: a refused call does nothing", within=40, spoil=_one(Approvals, "refusal", calls.deaf_to_refusals)
+    ),
+    "interrupt_unheard": Plant(
+        breaks="H45: an interrupt reaches every turn", within=60, spoil=_one(Floor, "interrupt", calls.never_cut)
     ),
 }
 """Every planted fault, by name."""

@@ -17,11 +17,15 @@ from attrs import define, field, frozen
 
 from ggactors.protocol.values import Status
 from ggactors.telemetry.jsonl import to_line
-from ggactors.testing.simagents import RandomAgents
+from ggactors.testing.simagents import RandomAgents, SpareAgents
 from ggactors.testing.simends import judge_end
 from ggactors.testing.simlaws import Invariants, Violation
 from ggactors.testing.simparts import Gate, SimBench, SimJournal, SimRepository, Sites
+from ggactors.testing.simpeople import People
+from ggactors.testing.simprovider import Account
 from ggactors.testing.simulation import Simulation
+from ggactors.testing.simwave import SPARE
+from ggactors.testing.simwavelaws import WaveLaws
 from ggactors.testing.simworld import GHOST, SimWorld
 
 if TYPE_CHECKING:
@@ -93,6 +97,8 @@ class Player:
     repository: SimRepository = field(init=False)
     run: Simulation = field(init=False)
     laws: Invariants = field(init=False)
+    wave: WaveLaws = field(init=False)
+    people: People = field(init=False)
     whole: trio.CancelScope = field(factory=trio.CancelScope)
     _cut: bool = False
     """Whether the whole run was cancelled at once."""
@@ -102,9 +108,16 @@ class Player:
         world = self.world
         self.sites = Sites(world.faults, world.lag, world.chance("lag"))
         self.repository = SimRepository(sites=self.sites, start=self.start)
+        agents = RandomAgents(world, self.sites.at)
+        wave = world.wave
+        spare = SpareAgents(agents, Account(storms=wave.spare_storms))
         self.run = Simulation(
-            source=RandomAgents(world, self.sites.at),
+            source=agents,
+            sources={SPARE: spare} if wave.fallback else {},
             crew=world.crew,
+            task="" if wave.person and wave.speaks_first else "do the work",
+            launch={"interactive": wave.person, "confirm": wave.confirms},
+            beside=None if wave.nothing else self._beside,
             unresolved=frozenset((GHOST,)),
             repository=self.repository,
             journal=SimJournal(breaks_at=world.faults.journal_breaks_at, sites=self.sites),
@@ -113,6 +126,10 @@ class Player:
             watch=self._see,
         )
         self.laws = Invariants(world, self.run)
+        self.wave = WaveLaws(world=world, breach=self.laws.breach)
+        self.people = People(world=world, breach=self.laws.breach)
+        agents.seen = self.wave.look
+        agents.account.breach = spare.account.breach = self.laws.breach
         self.repository.breach = self.laws.breach
         self.repository.living = self.laws.living_in
         self.repository.first_dispatch = self.laws.is_first_dispatch
@@ -124,10 +141,15 @@ class Player:
         tree = self.repository.files_of(None if in_main else order.issue)
         return SimBench(tree, order, self.repository, self.sites, merging)
 
+    async def _beside(self, staff: Staff) -> None:
+        await self.people.beside(staff)
+
     def _see(self, staff: Staff, event: Event) -> None:
         """Look at an event, and do what the world has planned at it."""
         faults = self.world.faults
         self.laws.see(staff, event)
+        self.wave.see(event)
+        self.people.hear(staff, event)
         if event.seq == faults.cancel_at:
             staff.stop(Status.CANCELED, "cancelled by the operator")
         if event.seq in faults.messages_at:
@@ -160,6 +182,8 @@ class Player:
             outcome = None
         elif self.run.staff is not None:
             judge_end(self.laws, outcome, cut=self._cut)
+            broken = self._cut or self.laws.cut or self.run.journal.broken or bool(self.run.crashes)
+            self.wave.judge_end(self.run.staff, whole=not broken)
         return Played(world=self.world, outcome=outcome, run=self.run, violations=tuple(self.laws.violations))
 
 

@@ -15,6 +15,7 @@ from attrs import define, evolve, field, frozen
 
 from ggactors.crew import crew_from_document
 from ggactors.protocol.crew import Limits
+from ggactors.testing.simwave import Wave, in_wave, wave_of
 
 if TYPE_CHECKING:
     from ggactors.protocol.crew import BoardParams, Crew
@@ -92,6 +93,8 @@ class SimWorld:
     """Seconds a step of the repository, the journal or a workbench may take."""
     gate: float = field(init=False)
     """Chance that a hook at ``agent-stop`` blocks an ending (G1)."""
+    wave: Wave = field(init=False)
+    """Providers, budgets, windows and people, where the world has any."""
 
     def __attrs_post_init__(self) -> None:
         """Draw everything, in a fixed order."""
@@ -105,6 +108,8 @@ class SimWorld:
         if self.theme in ("revive", "main"):
             self.lag = (0.0, 0.1, 2.0)
         self.schedule = chance.getrandbits(32)
+        self.wave = Wave() if self.steady else wave_of(self.chance("wave"))
+        self.crew = in_wave(self.crew, self.wave)
 
     @property
     def reviewers_required(self) -> bool:

@@ -111,6 +111,9 @@ def test_the_worlds_are_rich_enough_to_meet_what_they_are_for():
         "conflict resolved", "conflict aborted", "one side kept", "changes requested", "review not held", "stalled",
         "revived", "removed", "retried", "parked", "waited in vain", "subagent", "merger", "gate blocked", "saved",
         "exit 0", "exit 1", "exit 3", "exit 4", "exit 130", "crashed", "journal broke", "empty change",
+        "compacted with a summary", "compacted without", "stuck", "budget reached", "storm", "another model",
+        "text delivered", "text withdrawn", "text unread", "interrupted", "task completed",
+        "approval answered", "approval expired", "approval withdrawn", "stall settled",
     }  # fmt: skip
     met = Counter()
     for seed in range(300):
@@ -142,11 +145,33 @@ def meet(met: Counter, played: Played) -> None:
                 met[f"gate {event.outcome}"] += 1
             case "tool_result":
                 met["waited in vain"] += event.code == "conflict"
+            case _:
+                meet_the_rest(met, event)
     met[f"exit {played.outcome.exit_code}"] += 1
     met["crashed"] += bool(played.run.crashes)
     met["journal broke"] += played.run.journal.broken
     for name in [name for name, count in met.items() if not count]:
         del met[name]
+
+
+def meet_the_rest(met: Counter, event) -> None:
+    match event.type:
+        case "compacted":
+            met["compacted without" if event.fallback else "compacted with a summary"] += 1
+        case "stuck":
+            met["stuck"] += 1
+        case "limit_exceeded":
+            met["budget reached"] += event.budget is not None
+        case "retry_wait":
+            met["storm"] += event.wait_secs > 1000
+        case "log":
+            met["another model"] += "hands over to" in event.message
+        case "message":
+            met[f"text {event.state}"] += 1
+        case "task_ended":
+            met["interrupted" if event.status == "canceled" else f"task {event.status}"] += 1
+        case "attention":
+            met[f"{event.kind} {event.state}"] += 1
 
 
 def test_a_violation_says_where_it_showed():

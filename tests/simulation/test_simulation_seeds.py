@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-PART = 750
+PART = 700
 """Seeds of one part. Four parts in two processes each stay well under three minutes on two cores."""
 
 
