@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field, frozen
 
+from ggactors.actors.codewaits import WAITS, ProgramWaits
 from ggactors.actors.waiting import Waiting
-from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.crew import SUBMIT_PROGRAM
 from ggactors.protocol.events import AssistantMessage, CodeExecution, Log, ToolAnswered, ToolCalled
 from ggactors.protocol.model import ToolCall, ToolResult
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from ggactors.protocol.program import Language, ProgramAnswer
 
 NO_PROGRAM = "missing_completion_no_program"
-_WAIT = "board.wait_for_issue"
-_WAIT_CHILDREN = "delegation.wait_for_subagents"
 MOST_LETTERS = 2000
 """Calls of one program that other agents or the journal hear of: the board's, and those to other agents."""
 MOST_USES = 10
@@ -94,9 +92,7 @@ class CodeTurn:
     _declared: tuple[ToolCall, Ending] | None = None
     """The ending that counts so far: the last one the program declared (E8)."""
     _superseded: int = 0
-    _issues: dict[str, None] = field(factory=dict)
-    _children: dict[str, None] = field(factory=dict)
-    _waiting: Waiting = field(init=False)
+    _waits: ProgramWaits = field(init=False)
     _calls: int = 0
     _letters: int = 0
     _told: Allowance = field(factory=Allowance)
@@ -112,7 +108,12 @@ class CodeTurn:
 
     def __attrs_post_init__(self) -> None:
         """Say what the model said; it is never compiled (E2)."""
-        self._waiting = Waiting(agent=self.agent, desk=self.desk)
+        self._waits = ProgramWaits(
+            waiting=Waiting(agent=self.agent, desk=self.desk),
+            parse_wait=self.coding.parse_wait,
+            parse_children=self.coding.parse_children,
+            report=self.desk.family.report,
+        )
         if self.reply.text:
             self.desk.emit(AssistantMessage(agent=self.agent.id, text=self.reply.text))
 
@@ -165,7 +166,8 @@ class CodeTurn:
                 return end
         if len(programs) > 1:
             self._notice(f"{len(programs)} programs ran, in the order they were submitted; errors follow that order.")
-        await self._wait()
+        for notice in await self._waits.settle():
+            self._notice(notice)
         return None
 
     def _acknowledge(self, call: ToolCall) -> str | None:
@@ -320,8 +322,8 @@ class CodeTurn:
             if self._letters > MOST_LETTERS:
                 what = f"a program may make {MOST_LETTERS} calls of `board` and `delegation`; go on in your next one"
                 return Refused(code=Code.LIMIT_EXCEEDED, message=what)
-        if operation in (_WAIT, _WAIT_CHILDREN) and operation in self.coding.granted:
-            return await self._register(operation, call.args)
+        if operation in WAITS and operation in self.coding.granted:
+            return await self._waits.register(operation, call.args)
         return await self._operate(operation, call.args)
 
     def _declare_nothing(self) -> None:
@@ -362,41 +364,3 @@ class CodeTurn:
             if guide is not None:
                 self._guides.append(guide)
         return answer
-
-    # ------------------------------------------------------------ waits
-
-    async def _register(self, operation: str, args: Mapping[str, Any]) -> ProgramAnswer:
-        """Register a wait; it is waited for once every program of the reply has ended (Q1)."""
-        if operation == _WAIT_CHILDREN:
-            named = self.coding.parse_children(args)
-            names = named if isinstance(named, Refused) else self._waiting.children(named)
-            if isinstance(names, Refused):
-                return names
-            self._children.update(dict.fromkeys(names))
-            return Returned(value=list(names))
-        issue = self.coding.parse_wait(args)
-        if isinstance(issue, Refused):
-            return issue
-        match await self._waiting.begin(issue):
-            case WaitBegan(issue=begun):
-                self._issues[begun] = None
-                return Returned(value={"id": begun, "state": "waiting"})
-            case WaitSettled(issue=settled, state=state):  # answered here and now, and so by no notice
-                return Returned(value={"id": settled, "state": str(state)})
-            case refused:
-                return refused
-
-    async def _wait(self) -> None:
-        """Suspend until nothing waited for holds, and say how each came out in one notice."""
-        children = tuple(self._children)
-        outcomes = await self._waiting.settle(tuple(self._issues), children)
-        for issue, outcome in outcomes.items():
-            match outcome:
-                case WaitSettled(state=state):
-                    self._notice(f"{issue} is {state}.")
-                case Refused(code=code, message=message):
-                    self._notice(f"The wait for {issue} came to nothing ({code}): {message}")
-                case _ as never:
-                    assert_never(never)
-        if children:
-            self._notice(f"Your subagents: {json.dumps(self.desk.family.report(children), ensure_ascii=False)}")
