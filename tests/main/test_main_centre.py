@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 
-import pytest
 import trio
 import trio.testing
+from centre_kit import Account, of_type, simulated, two_models
 
 from ggactors.actors.presence import Presence
 from ggactors.app.masking import MaskedModel
 from ggactors.ports import LaunchRefused, ModelFault
-from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
+from ggactors.protocol.model import ModelReply, ToolCall, Usage
 from ggactors.protocol.values import Problem, Status
 from ggactors.testing.crews import finish, issue, shell, turn, wait
 from ggactors.testing.memory import MemoryRepository, broken
@@ -19,15 +19,6 @@ from ggactors.testing.simulation import Simulation
 from ggactors.tools.mask import Mask
 
 FAKE_KEY = "quiet-otter-4242-lantern"
-
-
-def simulated(run):
-    return trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-def of_type(run, kind, /, **fields):
-    found = [event for event in run.events if event.type == kind]
-    return [event for event in found if all(getattr(event, name) == value for name, value in fields.items())]
 
 
 # ------------------------------------------------------------ what calls spend
@@ -180,42 +171,6 @@ def test_a_wait_cut_short_as_it_is_told_to_the_board_holds_nobody_later_Q1_H45()
 # ------------------------------------------------------------ providers
 
 
-class Account:
-    """An account that refuses until a moment of the clock, with the wait it asks for; it notes who asks when."""
-
-    label = "account"
-
-    def __init__(self, name, until=0.0, retry_after=None, replies=(), fault=None):
-        self.name, self.until, self.retry_after, self.replies = name, until, retry_after, list(replies)
-        self.fault, self.asked, self.label = fault, [], name
-        self.traits = ModelTraits(account=name)
-
-    def model_for(self, agent, profile):
-        return self
-
-    def bound(self, request):
-        return Usage(input=1)
-
-    async def reply(self, request):
-        now = trio.current_time()
-        self.asked.append(now)
-        await trio.lowlevel.checkpoint()
-        if self.fault is not None:
-            raise self.fault()
-        if now < self.until:
-            raise ModelFault("too much", status=429, retryable=True, retry_after=self.retry_after)
-        return ModelReply(calls=(ToolCall(id="1", tool="finish", args={"summary": "done"}),), usage=Usage(input=1))
-
-
-def two_models(first, second, **more):
-    models = {
-        "big": {"provider": "openai-compatible", "name": "x", "baseUrl": "http://127.0.0.1:1/v1", "fallback": "small"},
-        "small": {"provider": "openai-compatible", "name": "y", "baseUrl": "http://127.0.0.1:1/v1"},
-    }
-    document = {"models": models, "board": False, "agents": {"lead": {"model": "big"}}}
-    return Simulation(script={}, sources={"big": first, "small": second}, document=document, **more)
-
-
 def test_who_waits_two_hours_for_its_last_model_goes_back_to_the_first_once_that_recovers_H45():
     first, second = Account("first", until=1e12), Account("second", until=1e12, retry_after=7200.0)
 
@@ -286,155 +241,11 @@ def test_a_leave_that_was_overtaken_while_it_waited_for_its_budget_asks_nobody_C
             return ModelReply(calls=(ToolCall(id="1", tool="finish", args={"summary": "done"}),), usage=Usage(input=1))
 
     run = Simulation(script={}, sources={"big": OneByOne("one")}, document=document)
-    assert simulated(run).status is Status.COMPLETED
+    outcome = trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert outcome.status is Status.COMPLETED
     (first, _), *others = asked
     assert len(others) == 2
     assert all(at - first > 7200 for at, _ in others)
-
-
-# ------------------------------------------------------------ texts
-
-
-def fates(run):
-    """Give what became of every text, by its words."""
-    told = {}
-    for event in of_type(run, "message"):
-        told.setdefault(event.text, []).append(event.state)
-    return told
-
-
-@pytest.mark.parametrize("moment", ["ended", "message"])
-def test_whoever_hears_of_an_agents_end_sends_it_nothing_that_is_lost_H46(moment):
-    accepted = []
-
-    def watch(staff, event):
-        late = event.type == "agent_state" and event.state == "ended"
-        unread = event.type == "message" and event.state == "unread"
-        if event.type == "turn_outcome" and event.outcome == "finished":
-            staff.talk.send("root", "too late to be read", "operator")
-        if late if moment == "ended" else unread:
-            accepted.append(staff.talk.send("root", "are you there?", "operator"))
-
-    run = Simulation(script={"root": [finish()]}, document={"board": False}, watch=watch)
-    simulated(run)
-    assert accepted == [None]
-    assert fates(run) == {"too late to be read": ["queued", "unread"]}
-
-
-def test_texts_to_an_agent_that_breaks_down_or_is_cut_off_are_told_to_be_unread_H46():
-    def refuse():
-        run.staff.talk.send("root", "on its way", "operator")
-        return RuntimeError("our own mistake")
-
-    run = two_models(Account("first", fault=refuse), Account("second"))
-    assert simulated(run).status is Status.INTERNAL_ERROR
-    assert fates(run) == {"on its way": ["queued", "unread"]}
-
-    async def sender(staff):
-        await trio.sleep(1)
-        staff.talk.send("root", "before the cut", "operator")
-        await trio.sleep_forever()
-
-    cut = Simulation(script={"root": [finish() | {"delaySecs": 60}]}, document={"board": False}, beside=sender)
-
-    async def main():
-        with trio.move_on_after(5):
-            await cut.run()
-
-    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    assert fates(cut) == {"before the cut": ["queued", "unread"]}
-
-
-class Roles(Account):
-    """It notes how each request ends."""
-
-    def __init__(self, *replies):
-        super().__init__("roles")
-        self.texts, self.ends = list(replies), []
-
-    async def reply(self, request):
-        await trio.lowlevel.checkpoint()
-        self.ends.append(request.messages[-1].role)
-        text = self.texts.pop(0) if self.texts else None
-        if text is None:
-            return ModelReply(calls=(ToolCall(id="1", tool="finish", args={"summary": "done"}),))
-        return ModelReply(text=text)
-
-
-def test_a_text_withdrawn_while_its_agent_waits_for_a_slot_leaves_the_floor_with_the_person_H46():
-    models = Roles("What shall I do?")
-    run = two_models(models, Account("second"), launch={"interactive": True})
-
-    async def person(staff):
-        assert await staff.talk.persons_turn("root")
-        other = staff.pool.seat("somebody else")
-        await other.take(begun=True)
-        staff.talk.send("root", "never mind", "operator")
-        await trio.testing.wait_all_tasks_blocked()  # it queues for a slot
-        (waiting,) = staff.talk.mail.pending("root")
-        assert staff.talk.mail.withdraw(waiting.id)
-        other.give_back()
-        await trio.testing.wait_all_tasks_blocked()
-        assert await staff.talk.persons_turn("root")
-        assert len(models.ends) == 1
-        staff.talk.send("root", "now do it", "operator")
-        assert await staff.talk.persons_turn("root")
-        staff.talk.leave("root")
-
-    run.beside = person
-    run.document = {**run.document, "limits": {"maxParallel": 1}}
-    assert simulated(run).status is Status.COMPLETED
-    assert models.ends == ["user", "user"]
-
-
-class Withdraws:
-    """A hook object that withdraws what queues once a turn is over."""
-
-    def __init__(self):
-        self.run = None
-
-    async def after_turn(self, payload):
-        mail = self.run.staff.talk.mail
-        for waiting in mail.pending("root"):
-            mail.withdraw(waiting.id)
-
-
-def test_prose_is_answered_when_the_tasks_that_queued_behind_it_were_withdrawn_G4():
-    models, hook = Roles("I am done, I think."), Withdraws()
-    run = hook.run = two_models(models, Account("second"), launch={"prompts": ("the next task",)}, hooks=(hook,))
-    assert simulated(run).status is Status.COMPLETED
-    assert models.ends == ["user", "user"]
-
-
-# ------------------------------------------------------------ the attention queue
-
-
-def test_a_stall_that_ends_by_an_edge_that_was_dropped_is_no_longer_shown_H42():
-    script = {
-        "root": [
-            turn(
-                issue("A"), issue("B"), issue("C", blockedBy=["ISSUE-1", "ISSUE-2"]), issue("D", blockedBy=["ISSUE-1"])
-            ),
-            wait("ISSUE-1"),
-            turn(("set_issue_blocked_by", {"issueId": "ISSUE-3", "blockedBy": ["ISSUE-2"]})),
-            turn(("set_issue_blocked_by", {"issueId": "ISSUE-4", "blockedBy": ["ISSUE-3"]})),
-            finish(),
-        ],
-        "ISSUE-1.*": [{"text": "no"}],
-        "ISSUE-2.0i": [finish() | {"delaySecs": 500}],
-        "ISSUE-*": [finish()],
-    }
-    left = []
-
-    def watch(staff, event):
-        if event.type == "agent_state" and event.agent == "root" and event.state == "ended":
-            left.extend(item.issue for item in staff.talk.attention.items())
-
-    run = Simulation(script=script, document={"params": {"maxRetries": 0}, "limits": {"maxTurns": 5}}, watch=watch)
-    simulated(run)
-    told = [(one.issue, one.state) for one in of_type(run, "attention", kind="stall")]
-    assert sorted(told) == [(name, state) for name in ("ISSUE-3", "ISSUE-4") for state in ("open", "settled")]
-    assert left == []
 
 
 # ------------------------------------------------------------ hiring

@@ -1,0 +1,157 @@
+"""What becomes of texts and of what waits for a person, at the ends where they were lost before (H42, H46)."""
+
+from __future__ import annotations
+
+import pytest
+import trio
+import trio.testing
+from centre_kit import Account, of_type, simulated, two_models
+
+from ggactors.protocol.model import ModelReply, ToolCall
+from ggactors.protocol.values import Status
+from ggactors.testing.crews import finish, issue, turn, wait
+from ggactors.testing.simulation import Simulation
+
+# ------------------------------------------------------------ texts
+
+
+def fates(run):
+    """Give what became of every text, by its words."""
+    told = {}
+    for event in of_type(run, "message"):
+        told.setdefault(event.text, []).append(event.state)
+    return told
+
+
+@pytest.mark.parametrize("moment", ["ended", "message"])
+def test_whoever_hears_of_an_agents_end_sends_it_nothing_that_is_lost_H46(moment):
+    accepted = []
+
+    def watch(staff, event):
+        late = event.type == "agent_state" and event.state == "ended"
+        unread = event.type == "message" and event.state == "unread"
+        if event.type == "turn_outcome" and event.outcome == "finished":
+            staff.talk.send("root", "too late to be read", "operator")
+        if late if moment == "ended" else unread:
+            accepted.append(staff.talk.send("root", "are you there?", "operator"))
+
+    run = Simulation(script={"root": [finish()]}, document={"board": False}, watch=watch)
+    simulated(run)
+    assert accepted == [None]
+    assert fates(run) == {"too late to be read": ["queued", "unread"]}
+
+
+def test_texts_to_an_agent_that_breaks_down_or_is_cut_off_are_told_to_be_unread_H46():
+    def refuse():
+        run.staff.talk.send("root", "on its way", "operator")
+        return RuntimeError("our own mistake")
+
+    run = two_models(Account("first", fault=refuse), Account("second"))
+    assert simulated(run).status is Status.INTERNAL_ERROR
+    assert fates(run) == {"on its way": ["queued", "unread"]}
+
+    async def sender(staff):
+        await trio.sleep(1)
+        staff.talk.send("root", "before the cut", "operator")
+        await trio.sleep_forever()
+
+    cut = Simulation(script={"root": [finish() | {"delaySecs": 60}]}, document={"board": False}, beside=sender)
+
+    async def main():
+        with trio.move_on_after(5):
+            await cut.run()
+
+    trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert fates(cut) == {"before the cut": ["queued", "unread"]}
+
+
+class Roles(Account):
+    """It notes how each request ends."""
+
+    def __init__(self, *replies):
+        super().__init__("roles")
+        self.texts, self.ends = list(replies), []
+
+    async def reply(self, request):
+        await trio.lowlevel.checkpoint()
+        self.ends.append(request.messages[-1].role)
+        text = self.texts.pop(0) if self.texts else None
+        if text is None:
+            return ModelReply(calls=(ToolCall(id="1", tool="finish", args={"summary": "done"}),))
+        return ModelReply(text=text)
+
+
+def test_a_text_withdrawn_while_its_agent_waits_for_a_slot_leaves_the_floor_with_the_person_H46():
+    models = Roles("What shall I do?")
+    run = two_models(models, Account("second"), launch={"interactive": True})
+
+    async def person(staff):
+        assert await staff.talk.persons_turn("root")
+        other = staff.pool.seat("somebody else")
+        await other.take(begun=True)
+        staff.talk.send("root", "never mind", "operator")
+        await trio.testing.wait_all_tasks_blocked()  # it queues for a slot
+        (waiting,) = staff.talk.mail.pending("root")
+        assert staff.talk.mail.withdraw(waiting.id)
+        other.give_back()
+        await trio.testing.wait_all_tasks_blocked()
+        assert await staff.talk.persons_turn("root")
+        assert len(models.ends) == 1
+        staff.talk.send("root", "now do it", "operator")
+        assert await staff.talk.persons_turn("root")
+        staff.talk.leave("root")
+
+    run.beside = person
+    run.document = {**run.document, "limits": {"maxParallel": 1}}
+    assert simulated(run).status is Status.COMPLETED
+    assert models.ends == ["user", "user"]
+
+
+class Withdraws:
+    """A hook object that withdraws what queues once a turn is over."""
+
+    def __init__(self):
+        self.run = None
+
+    async def after_turn(self, payload):
+        mail = self.run.staff.talk.mail
+        for waiting in mail.pending("root"):
+            mail.withdraw(waiting.id)
+
+
+def test_prose_is_answered_when_the_tasks_that_queued_behind_it_were_withdrawn_G4():
+    models, hook = Roles("I am done, I think."), Withdraws()
+    run = hook.run = two_models(models, Account("second"), launch={"prompts": ("the next task",)}, hooks=(hook,))
+    assert simulated(run).status is Status.COMPLETED
+    assert models.ends == ["user", "user"]
+
+
+# ------------------------------------------------------------ the attention queue
+
+
+def test_a_stall_that_ends_by_an_edge_that_was_dropped_is_no_longer_shown_H42():
+    script = {
+        "root": [
+            turn(
+                issue("A"), issue("B"), issue("C", blockedBy=["ISSUE-1", "ISSUE-2"]), issue("D", blockedBy=["ISSUE-1"])
+            ),
+            wait("ISSUE-1"),
+            turn(("set_issue_blocked_by", {"issueId": "ISSUE-3", "blockedBy": ["ISSUE-2"]})),
+            turn(("set_issue_blocked_by", {"issueId": "ISSUE-4", "blockedBy": ["ISSUE-3"]})),
+            finish(),
+        ],
+        "ISSUE-1.*": [{"text": "no"}],
+        "ISSUE-2.0i": [finish() | {"delaySecs": 500}],
+        "ISSUE-*": [finish()],
+    }
+    left = []
+
+    def watch(staff, event):
+        if event.type == "agent_state" and event.agent == "root" and event.state == "ended":
+            left.extend(item.issue for item in staff.talk.attention.items())
+
+    run = Simulation(script=script, document={"params": {"maxRetries": 0}, "limits": {"maxTurns": 5}}, watch=watch)
+    simulated(run)
+    told = [(one.issue, one.state) for one in of_type(run, "attention", kind="stall")]
+    assert sorted(told) == [(name, state) for name in ("ISSUE-3", "ISSUE-4") for state in ("open", "settled")]
+    assert left == []
