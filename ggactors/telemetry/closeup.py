@@ -5,8 +5,10 @@ Law: pure; painted lines, every text from outside made safe. A transcript is wor
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from ggactors.protocol import events
 from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import Look, cut, one_line, safe, wrapped
 from ggactors.telemetry.render import STATE_COLOURS, agent_state, counted, spend_text, standing
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 PAGE = 300
 """Events that are worded at once."""
+LONG_ARGUMENT = 200
+"""Characters from which an argument of a call stands below it; and the lines of it that are shown at most."""
+LONGEST_ARGUMENT = 60
 LONGEST_DIFF = 5000
 """Lines of a diff that are shown."""
 
@@ -47,7 +52,7 @@ class TranscriptPages:
             self._lines = []
             self._first = self._next = max(transcript.forgotten, end - PAGE)
         for at in range(self._next, end):
-            self._lines += tell(transcript.told[at - transcript.forgotten], self.look)
+            self._lines += _told(transcript.told[at - transcript.forgotten], self.look)
         self._next = end
         return self._lines
 
@@ -61,7 +66,7 @@ class TranscriptPages:
         begin = max(transcript.forgotten, self._first - PAGE)
         lines: list[str] = []
         for at in range(begin, self._first):
-            lines += tell(transcript.told[at - transcript.forgotten], self.look)
+            lines += _told(transcript.told[at - transcript.forgotten], self.look)
         self._first = begin
         self._lines[:0] = lines
         return len(lines)
@@ -73,6 +78,37 @@ class TranscriptPages:
             return 0
         self._lines[:0] = lines
         return len(lines)
+
+
+def _told(event: events.Event, look: Look) -> list[str]:
+    """Tell an event as a transcript does: calls laid out to be read, and without what stands in the heading."""
+    match event:
+        case events.ToolCalled():
+            return call_lines(event, look)
+        case events.AgentSpawned():
+            return tell(event, look)[1:]
+        case _:
+            return tell(event, look)
+
+
+def call_lines(event: events.ToolCalled, look: Look) -> list[str]:
+    """Lay a call out: its name with the arguments of one line, those of several lines below it."""
+    short: list[str] = []
+    blocks: list[tuple[str, str]] = []
+    for name, value in event.args.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        if "\n" in text.strip("\n") or len(text) > LONG_ARGUMENT:
+            blocks.append((name, text.strip("\n")))
+        else:
+            short.append(one_line(text) if len(event.args) == 1 else f"{one_line(name)}={one_line(text)}")
+    first, *rest = wrapped(f"→ {one_line(event.tool)}  {'  '.join(short)}".rstrip(" "), look, indent=4)
+    lines = [look.paint(line, "cyan") for line in (first[2:], *rest)]
+    for name, text in blocks:
+        told = wrapped(text, look, indent=6)
+        lines += [look.paint(f"    {one_line(name)}:", "dim"), *told[:LONGEST_ARGUMENT]]
+        if len(told) > LONGEST_ARGUMENT:
+            lines.append(look.paint(f"      … {len(told) - LONGEST_ARGUMENT:,} lines more", "dim"))
+    return lines
 
 
 def agent_heading(fold: WatchFold, agent: AgentView, look: Look) -> list[str]:

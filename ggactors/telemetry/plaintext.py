@@ -66,13 +66,16 @@ def cut(text: str, width: int) -> str:
         return text
     if width <= 0:
         return ""
-    kept, room = [], width - 1
-    for character in text:
-        room -= _cells_of(character)
-        if room < 0:
-            break
-        kept.append(character)
-    return "".join(kept) + "…"
+    return _beginning(text, width - 1) + "…"
+
+
+def _beginning(text: str, width: int) -> str:
+    """Give as many characters as fit."""
+    for at, character in enumerate(text):
+        width -= _cells_of(character)
+        if width < 0:
+            return text[:at]
+    return text
 
 
 def shell_word(text: str) -> str:
@@ -142,17 +145,19 @@ def wrapped(text: str, look: Look, *, indent: int = 0) -> list[str]:
     width = max(8, look.width - indent)
     lines = []
     for paragraph in safe(text).expandtabs(4).split("\n"):
-        line = ""
-        for word in paragraph.split(" "):
-            joined = f"{line} {word}" if line else word
+        words = paragraph.lstrip(" ")
+        # What is indented stays so, such as the lines of a program.
+        line, begun = " " * min(len(paragraph) - len(words), width // 2), False
+        for word in words.split(" "):
+            joined = f"{line} {word}" if begun else line + word
             if cells(joined) <= width:
-                line = joined
+                line, begun = joined, True
                 continue
-            if line:
+            if begun:
                 lines.append(line)
-            line = word
+            line, begun = word if begun else joined, True
             while cells(line) > width:
-                head = cut(line, width + 1)[:-1]
+                head = _beginning(line, width)
                 lines.append(head)
                 line = line[len(head) :]
         lines.append(line)

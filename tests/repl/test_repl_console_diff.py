@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ggactors.app.diffing import diff_of
+from ggactors.app.diffing import IssueDiff, diff_of
+from ggactors.repl.console.diffs import Diffs
 from ggactors.repo.objects import Objects
 from ggactors.repo.patch import patch
 from ggactors.store.folder import RunFolder
@@ -157,3 +159,40 @@ def test_a_repository_that_is_spoilt_is_an_answer(tmp_path):
     told = diff_of(RunFolder(path=tmp_path / "run"), "", IssueView(id="ISSUE-1"))
     assert told.lines is None
     assert told.why
+
+
+# ---------------------------------------------------------------- as it is asked for
+
+
+async def served(diffs: Diffs, until) -> None:
+    changed = asyncio.Event()
+    serving = asyncio.ensure_future(diffs.serve(changed.set))
+    while not until():
+        await changed.wait()
+        changed.clear()
+    serving.cancel()
+    await asyncio.gather(serving, return_exceptions=True)
+
+
+def test_a_diff_is_worked_out_for_the_issue_the_cursor_rests_on_and_again_when_its_agent_has_worked():
+    asked = []
+
+    def work_out(issue: IssueView) -> IssueDiff:
+        asked.append(issue.id)
+        return IssueDiff((f"{issue.id} {len(asked)}",))
+
+    async def look() -> None:
+        diffs = Diffs(work_out)
+        passed, rested = IssueView(id="PASSED"), IssueView(id="RESTED")
+        assert diffs.of(passed) is None
+        assert diffs.of(rested) is None
+        await served(diffs, lambda: diffs.of(rested))
+        assert asked == ["RESTED"]
+        assert diffs.of(rested).lines == ("RESTED 1",)
+        assert diffs.of(rested, worked=1).lines == ("RESTED 1",), "the old one, while the new one is worked out"
+        await served(diffs, lambda: diffs.of(rested, worked=1).lines == ("RESTED 2",))
+        diffs.look_again()
+        await served(diffs, lambda: diffs.of(rested, worked=1).lines == ("RESTED 3",))
+        assert asked == ["RESTED"] * 3
+
+    asyncio.run(look())

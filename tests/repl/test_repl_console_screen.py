@@ -19,7 +19,7 @@ from ggactors.repl.console.legend import KEYS
 from ggactors.repl.console.painting import LOOKS, fitted, from_painted
 from ggactors.repl.console.screen import Screen
 from ggactors.repl.console.state import Looking, Side, Tab
-from ggactors.telemetry.closeup import PAGE, diff_lines
+from ggactors.telemetry.closeup import PAGE, call_lines, diff_lines
 from ggactors.telemetry.plaintext import Look
 from ggactors.telemetry.watchfold import WatchFold
 
@@ -29,7 +29,7 @@ WHOLE = busy_run()
 class Still:
     """Diffs that are there at once."""
 
-    def of(self, issue):
+    def of(self, issue, worked=0):
         return IssueDiff(("diff --git a/x b/x", "@@ -1 +1 @@", "-old \x1b[31m", "+new"), of="merge and main")
 
     def look_again(self):
@@ -115,7 +115,7 @@ def test_a_narrow_status_line_loses_whole_pieces_and_the_least_important_first()
 
 def test_the_detail_of_an_agent_is_its_transcript():
     text = text_of(choose(screen_of(whole_run()), "AUTH-1.0i"))
-    for said in ("# Brief of AUTH-1.0i", '→ shell {"command": "make"}', "made", "turn 1: finished", "Signed in."):
+    for said in ("# Brief of AUTH-1.0i", "→ shell  make", "made", "turn 1: finished", "Signed in."):
         assert said in text, said
 
 
@@ -383,3 +383,16 @@ def test_a_run_whose_process_is_gone_is_called_interrupted():
     ended = screen_of(whole_run())
     assert "completed" in text_of(ended).splitlines()[0]
     assert turn("root", 1).turns == usage("root", 1, 0).input
+
+
+def called(**args) -> list[str]:
+    return call_lines(events.ToolCalled(agent="a", call_id="c", tool="t", args=args), Look(width=40))
+
+
+def test_a_call_is_laid_out_to_be_read():
+    assert called() == ["  → t"]
+    assert called(command="make\x1b[2J") == ["  → t  make"]
+    assert called(path="a.py", limit=3) == ["  → t  path=a.py  limit=3"]
+    assert called(path="a", contents="one\n  two\n") == ["  → t  path=a", "    contents:", "      one", "        two"]
+    assert called(command="word " * 12) == ["  → t  word word word word word word", "    word word word word word word"]
+    assert called(contents="x\n" * 100)[-1] == "      … 40 lines more"

@@ -7,7 +7,7 @@ import subprocess
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from telemetry_stories import Tape, issue, merged, spawned, started, state, summary, turn, usage, whole_run
 
@@ -75,6 +75,7 @@ def test_columns_never_pass_the_width(rows, width):
 
 
 @given(ANY_TEXT, st.integers(8, 40), st.integers(0, 6))
+@example("000000\u0e3b\U0001e2fa\xad", 9, 0)
 @settings(max_examples=200, deadline=None)
 def test_wrapping_loses_no_word_and_keeps_the_width(text, width, indent):
     lines = wrapped(text, Look(width=width), indent=indent)
@@ -358,3 +359,9 @@ def test_a_programs_line_says_how_many_of_its_calls_are_not_told():
         agent="a", ok=True, finished=True, revoked=False, superseded=0, logs=(), duration_ms=5, calls=900, untold=400
     )
     assert tell(ran, Look()) == ["  program ran in 5 ms (its ending stands, 400 of its 900 calls are not told)"]
+
+
+def test_wrapped_text_keeps_its_indentation():
+    assert wrapped("if x:\n    y = 1\n\n        deep", Look(width=40)) == ["if x:", "    y = 1", "", "        deep"]
+    assert wrapped("      aaaa bbbb cccc", Look(width=12)) == ["      aaaa", "bbbb cccc"]
+    assert wrapped(" " * 50 + "far", Look(width=12)) == ["      far"]

@@ -29,26 +29,25 @@ class Diffs:
     def __init__(self, work_out: Callable[[IssueView], IssueDiff]) -> None:
         """Work diffs out with ``work_out``."""
         self._work_out = work_out
-        self._known: dict[Key, IssueDiff] = {}
+        self._known: dict[str, tuple[Key, IssueDiff]] = {}
         self._wanted: tuple[Key, IssueView] | None = None
         self._news = asyncio.Event()
         self._again = 0
 
-    def of(self, issue: IssueView) -> IssueDiff | None:
-        """Give an issue's diff; None while it is not known, and then it is worked out soon."""
-        key = (
-            issue.id,
-            issue.state,
-            issue.attempts,
-            issue.rounds,
-            issue.merge is not None and issue.merge.commit,
-            self._again,
-        )
-        found = self._known.get(key)
-        if found is None and (self._wanted is None or self._wanted[0] != key):
+    def of(self, issue: IssueView, worked: int = 0) -> IssueDiff | None:
+        """Give an issue's diff, None while there is none. ``worked`` goes up as its agents work: then another is worked out.
+
+        Until the new one is there, the old one is given.
+        """
+        merged = issue.merge is not None and issue.merge.commit
+        key = (issue.id, issue.state, issue.attempts, issue.rounds, merged, worked, self._again)
+        found = self._known.get(issue.id)
+        if found is not None and found[0] == key:
+            return found[1]
+        if self._wanted is None or self._wanted[0] != key:
             self._wanted = (key, evolve(issue, reviews=list(issue.reviews)))
             self._news.set()
-        return found
+        return found[1] if found is not None else None
 
     def look_again(self) -> None:
         """Have every diff worked out anew when it is next asked for: a worktree may have changed."""
@@ -63,12 +62,13 @@ class Diffs:
                 self._news.clear()
                 await asyncio.sleep(REST_SECS)
                 if self._wanted is None or self._news.is_set():
-                    continue  # the cursor went on
+                    continue  # the cursor went on, or the agent did
                 key, issue = self._wanted
                 found = await asyncio.get_running_loop().run_in_executor(pool, self._work_out, issue)
-                if len(self._known) >= KEPT:
+                self._known.pop(issue.id, None)
+                self._known[issue.id] = (key, found)
+                if len(self._known) > KEPT:
                     del self._known[next(iter(self._known))]
-                self._known[key] = found
                 changed()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

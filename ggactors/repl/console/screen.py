@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
 
     from ggactors.repl.console.diffs import Diffs
+    from ggactors.telemetry.folds import IssueView
     from ggactors.telemetry.plaintext import Cell
     from ggactors.telemetry.watchfold import WatchFold
 
@@ -328,6 +329,13 @@ class Screen:
         out += [[] for _ in range(box.height - len(out))]
         return out[: box.height]
 
+    def _worked(self, issue: IssueView) -> int:
+        """Count the turns at an issue, as long as they may change what lies in its worktree."""
+        if issue.state is IssueState.DONE:
+            return 0
+        agents = (self.fold.view.agents_by_id.get(name) for name in self.fold.agents_of.get(issue.id, ()))
+        return sum(agent.turns for agent in agents if agent is not None)
+
     def word_all(self) -> None:
         """Word the whole transcript that is shown."""
         while self._earlier():
@@ -359,7 +367,7 @@ class Screen:
                 lines = review_lines(row.review, look)
                 return lines[:1], lines[1:]
             case IssueRow(issue=issue):
-                found = self.diffs.of(issue) if self.diffs is not None else None
+                found = self.diffs.of(issue, self._worked(issue)) if self.diffs is not None else None
                 version = (issue.id, fold.board, fold.seq if issue.state is not IssueState.DONE else 0, look, id(found))
                 diff, said = (found.lines, found.of or found.why) if found is not None else (None, "Looking …")
                 lines, at = self._keep("issue", version, lambda: issue_lines(fold, issue, look, diff=diff, said=said))
