@@ -195,8 +195,10 @@ class AgentActor:
             self.showing.state(AgentState.RUNNING)
             end = await self.gate.open() or await self.floor.begin()
             while end is None:
-                await self._park_while_paused()
-                end = self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
+                if not await self._parked_while_paused():
+                    end = (
+                        self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
+                    )
                 end = await self.floor.settle(end)
         except WindDown:
             return self._stopped()
@@ -205,10 +207,13 @@ class AgentActor:
 
     # ------------------------------------------------------------ turn boundaries
 
-    async def _park_while_paused(self) -> None:
-        """Begin no turn while the run is paused, and hold no slot meanwhile."""
+    async def _parked_while_paused(self) -> bool:
+        """Begin no turn while the run is paused, and hold no slot meanwhile. Tells whether its person cut that short."""
         while self.desk.switch.paused:
-            await self.suspend(PAUSED, self.desk.switch.unpaused)
+            cut = await self.floor.cuttable(self.suspend(PAUSED, self.desk.switch.unpaused))
+            if isinstance(cut, Interrupted):
+                return True
+        return False
 
     def _boundary(self) -> SessionEnd | None:
         """Look at the stop, then at the ceilings; when a turn follows, hand over what the letters say."""
@@ -287,19 +292,17 @@ class AgentActor:
                 pass
         await self._talk.take_reply(self.tally.turns + 1, reply)
         turn = self._turn(reply)
-        ending = await self.floor.cuttable(turn.carry_out())
+        try:
+            ending = await self.floor.cuttable(turn.carry_out())
+        except WindDown:
+            turn.break_off("the run is stopping")
+            self._judge(turn, reply, finished=False)
+            raise
         if isinstance(ending, Interrupted):
             turn.break_off("interrupted by the operator; it may have been carried out in part")
             await self._leaving.drop_waits()
             ending = None
-        error = self.floor.error_of(turn.error_type, called=bool(reply.calls))
-        if ending is not None:
-            self._record(TurnResult.FINISHED, None)
-        elif error is not None:
-            self._record(TurnResult.ERROR, error)
-        else:
-            self._record(TurnResult.PROGRESSED, None)
-        self._talk.answer(self.tally.turns, turn.results, self._last_result)
+        self._judge(turn, reply, finished=ending is not None)
         if ending is not None:
             return ending
         self._watch.heard(reply.text, turn.error_type)
@@ -312,6 +315,13 @@ class AgentActor:
         if breach is not None:
             return self._breached(breach)
         return stuck or await self.gate.between_turns("after-turn")
+
+    def _judge(self, turn: Turn | CodeTurn, reply: ModelReply, *, finished: bool) -> None:
+        """Judge a turn, once, whatever cut it short, and put the answers to its calls into the conversation (C1, E9)."""
+        error = None if finished else self.floor.error_of(turn.error_type, called=bool(reply.calls))
+        result = TurnResult.FINISHED if finished else TurnResult.PROGRESSED if error is None else TurnResult.ERROR
+        self._record(result, error)
+        self._talk.answer(self.tally.turns, turn.results, self._last_result)
 
     def _turn(self, reply: ModelReply) -> Turn | CodeTurn:
         if self.coding is None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, field
 
-from ggactors.actors.switch import WindDown
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
@@ -82,34 +81,30 @@ class Turn:
     async def carry_out(self) -> SessionEnd | None:
         """Carry the calls out. Returns the session's end when an ending stands.
 
-        A stop during a wait answers what is left as unavailable and raises WindDown.
+        A stop during a wait raises WindDown; what has no answer then is left to ``break_off``.
         """
         offered = {spec.name for spec in self.agent.toolbox.specs}
         waits: list[tuple[int, ToolCall]] = []
         children: list[tuple[int, ToolCall]] = []
         endings: list[tuple[int, ToolCall]] = []
-        try:
-            for index, call in enumerate(self.reply.calls):
-                self._tell(call)
-                if call.fault is not None:
-                    self._refuse(index, call, Refused(code=Code.INVALID_ARGUMENT, message=call.fault))
-                elif self.agent.endings.is_ending(call.tool):
-                    endings.append((index, call))
-                elif call.tool == _WAIT and _WAIT in offered:
-                    waits.append((index, call))
-                elif call.tool == _WAIT_CHILDREN and _WAIT_CHILDREN in offered:
-                    children.append((index, call))
-                else:
-                    self._answer(index, await self._call(call))
-                    guide = self.agent.guide(call)
-                    if guide is not None:
-                        self._guides.append(guide)
-            if waits or children:
-                await self._wait(waits, children)
-            return await self._end(endings) if endings else None
-        except WindDown:
-            self.break_off("the run is stopping")
-            raise
+        for index, call in enumerate(self.reply.calls):
+            self._tell(call)
+            if call.fault is not None:
+                self._refuse(index, call, Refused(code=Code.INVALID_ARGUMENT, message=call.fault))
+            elif self.agent.endings.is_ending(call.tool):
+                endings.append((index, call))
+            elif call.tool == _WAIT and _WAIT in offered:
+                waits.append((index, call))
+            elif call.tool == _WAIT_CHILDREN and _WAIT_CHILDREN in offered:
+                children.append((index, call))
+            else:
+                self._answer(index, await self._call(call))
+                guide = self.agent.guide(call)
+                if guide is not None:
+                    self._guides.append(guide)
+        if waits or children:
+            await self._wait(waits, children)
+        return await self._end(endings) if endings else None
 
     def break_off(self, why: str) -> None:
         """Answer every call that has no answer yet: it was cut short, or never begun."""
