@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from prompt_toolkit.application import get_app
 from prompt_toolkit.enums import DEFAULT_BUFFER
-from prompt_toolkit.filters import Condition, has_focus
+from prompt_toolkit.filters import Condition, has_focus, vi_insert_mode
 from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding.bindings.named_commands import get_by_name
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -64,6 +65,9 @@ def bindings(hands: Hands) -> KeyBindings:
             buffer.reset()
         else:
             hands.press()
+
+    # As in every other line with vi keys; prompt_toolkit leaves it free.
+    keys.add("c-u", filter=in_line & vi_insert_mode)(get_by_name("unix-line-discard"))
 
     @keys.add("c-d", filter=in_line & is_empty)
     def _(_: KeyPressEvent) -> None:

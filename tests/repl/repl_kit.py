@@ -41,13 +41,11 @@ class Room:
     def prompt(self, *more: object, columns: int = 90, rows: int = 24, **env: str) -> Terminal:
         """Open the prompt on a terminal, and wait until it is there."""
         terminal = self.shell.terminal("repl", "--crew", self.path, *more, columns=columns, rows=rows, **env)
-        terminal.found = termios.tcgetattr(terminal._master)
-        terminal.until(READY)
-        return terminal
+        return _met(terminal)
 
     def python(self, code: str, *args: object, columns: int = 90, rows: int = 24, **env: str) -> Terminal:
-        """Run a program on a terminal."""
-        return Terminal([sys.executable, "-c", code, *map(str, args)], self.shell, columns, rows, env)
+        """Run a program that opens the prompt on a terminal, and wait until it is there."""
+        return _met(Terminal([sys.executable, "-c", code, *map(str, args)], self.shell, columns, rows, env))
 
     def opening(self, **more: object) -> Opening:
         reading = read_crew(self.path, [])
@@ -59,11 +57,27 @@ class Room:
         return Opening(reading=reading, read=read, workspace=str(self.work), **more)
 
 
+def _met(terminal: Terminal) -> Terminal:
+    terminal.found = termios.tcgetattr(terminal._master)
+    terminal.until(READY)
+    return terminal
+
+
+def resize(terminal: Terminal, columns: int, rows: int) -> None:
+    """Resize as terminals do: the cursor moves up with its line when rows are taken off the top. The emulator leaves it where it is."""
+    lost = max(0, terminal.screen.lines - rows)
+    terminal.resize(columns, rows)
+    terminal.screen.cursor.y = max(0, terminal.screen.cursor.y - lost)
+
+
 def line_of(terminal: Terminal) -> str:
     """Give what stands in the line: from the last mark on, without marks, continuation and bar."""
     rows = [row.rstrip() for row in terminal.screen.display]
-    begins = max(at for at, row in enumerate(rows) if row.startswith(MARK))
-    own = [row for row in rows[begins:] if row.strip() and " │ " not in row]
+    begins = max((at for at, row in enumerate(rows) if row.startswith(MARK)), default=None)
+    if begins is None:
+        return ""  # in the middle of a frame
+    more = [row for row in rows[begins + 1 :] if row[:2] in ("· ", "  ") and row[2:3] != " " and row.strip()]
+    own = [rows[begins], *more]
     return "\n".join(row[2:] for row in own)
 
 

@@ -1,0 +1,349 @@
+"""The prompt on a real terminal: what is typed stays whole, what is told stays above it, and the terminal is left as it was."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+from cli_kit import LAUNCH, environment, nothing_is_left  # noqa: F401 - a fixture
+from repl_kit import Room, is_left_as_found, line_of, resize, wait_line
+
+from ggactors.testing.crews import finish, shell, turn
+
+FLOOD = """
+import sys, time, trio
+from pathlib import Path
+from ggactors.crew import read_crew
+from ggactors.protocol.events import AssistantMessage
+from ggactors.repl import prompt
+from ggactors.repl.opening import Opening
+from ggactors.repl.session import Session
+
+class Flooded(Session):
+    def begin(self, task, *, interactive):
+        live = super().begin(task, interactive=interactive)
+        self._nursery.start_soon(self.flood, live)
+        return live
+
+    async def flood(self, live):
+        await live.began.wait()
+        emitted, began = 0, time.monotonic()
+        while live.outcome is None and not live.stopping:
+            while emitted < (time.monotonic() - began) * 5000:
+                emitted += 1
+                live.run._staff.place.emit(AssistantMessage(agent="ISSUE-1.0i", text=f"event {emitted} {'x' * (emitted % 60)}"))
+            await trio.sleep(0.01)
+
+prompt.Session = Flooded
+reading = read_crew(Path(sys.argv[1]), [])
+opening = Opening(reading=reading, read=lambda _named, _overrides: reading)
+sys.exit(prompt.open_prompt(opening, full=True, scripted=False, colour=True))
+"""
+
+
+@pytest.fixture
+def room(tmp_path) -> Room:
+    return Room(tmp_path)
+
+
+def said_to_root(room: Room) -> list[str]:
+    """List the texts the root was given, from the journaled events."""
+    (events,) = (room.home / "runs").glob("*/events.jsonl")
+    records = map(json.loads, events.read_text().splitlines())
+    return [one["text"] for one in records if one["type"] == "message" and one["state"] == "delivered"]
+
+
+def test_a_person_talks_with_a_crew_and_leaves_and_the_terminal_is_as_it_was(room):
+    room.crew({"root": [{"text": "First line.\nSecond line."}, finish("All is said.")]}, board=False)
+    at = room.prompt()
+    at.type(b"hello\r")
+    at.until("  Second line.")
+    at.until("your turn")
+    rows = [row.rstrip() for row in at.screen.display if row.strip()]
+    begins = next(number for number, row in enumerate(rows) if row.endswith(" hello"))
+    assert "run " in rows[begins + 1]
+    assert rows[begins + 2 : begins + 4] == ["● First line.", "  Second line."]
+    assert line_of(at) == ""
+    at.type(b"go on\r")
+    at.until("All is said.")
+    at.type(b"\x04")
+    assert at.end() == 0
+    assert "completed (exit code 0)" in at.text()
+    assert is_left_as_found(at)
+
+
+def test_what_is_typed_stays_whole_under_5000_events_a_second_and_through_resizes_H52(room):
+    room.crew({"root": [{"text": "I listen."}, {"text": "Heard you."}]}, board=False)
+    at = room.python(FLOOD, room.path, columns=100, rows=30)
+    at.type(b"begin\r")
+    at.until("lines left out")
+    text = "the quick brown fox jumps over the lazy dog, and some more words follow to fill the line nicely"
+    dice = random.Random(3)
+    for number, letter in enumerate(text):
+        at.type(letter.encode())
+        at._read(0.01)
+        if number % 16 == 9:
+            resize(at, dice.choice([60, 80, 100, 132]), dice.choice([20, 24, 30, 45]))
+    wide = 132
+    resize(at, wide, 30)
+    wait_line(at, text)
+    rows = [row.rstrip() for row in at.screen.display]
+    told = rows[: rows.index("\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT} " + text)][-8:]
+    assert all(row[2:3] == ":" or row.startswith("… ") for row in told), told
+    for asked in (b"\x1b[6n", b"\x1b[?6n", b"\x1b[c", b"\x1b[>c"):
+        assert asked not in at.raw
+    at.type(b"\r")
+    at.until("Heard you.")
+    at.type(b"\x04\x04\x03\x03")
+    at.end()
+    assert said_to_root(room)[-1] == text
+    assert is_left_as_found(at)
+
+
+def test_ctrl_c_stops_the_turn_not_the_terminal_and_keeps_what_stands_in_the_line_H45(room):
+    room.crew({"root": [turn(shell("sleep 60"), text="Working."), {"text": "Back."}]}, board=False)
+    at = room.prompt()
+    at.type(b"not this\x03")
+    wait_line(at, "")
+    at.type(b"go\r")
+    at.until("→ shell")
+    at.type(b"half a thou")
+    wait_line(at, "half a thou")
+    at.type(b"\x03")
+    at.until("Interrupted; Ctrl-C again cancels the run.")
+    at.until("your turn")
+    wait_line(at, "half a thou")
+    at.type(b"ght\r")
+    at.until("Back.")
+    assert said_to_root(room) == ["half a thought"]
+    at.process.send_signal(signal.SIGINT)
+    at.until("No turn of yours is under way. Ctrl-C again cancels the run.")
+    at.process.send_signal(signal.SIGINT)
+    at.until("canceled (exit code 130)")
+    at.type(b"still here")
+    wait_line(at, "still here")
+    at.type(b"\x15\x04")
+    assert at.end() == 0
+    assert is_left_as_found(at)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_prompt_ends_the_run_and_restores_the_terminal(room, number):
+    room.crew({"root": [turn(shell("sleep 60"), text="Working.")]}, board=False)
+    at = room.prompt()
+    at.type(b"go\r")
+    at.until("→ shell")
+    at.process.send_signal(number)
+    assert at.end() == 130
+    assert "stopped at once" in at.text()
+    assert is_left_as_found(at)
+
+
+CRASH = """
+import sys
+from ggactors.repl import session
+def broken(self, live, event):
+    if event.type == "assistant_message":
+        raise ZeroDivisionError("planted")
+session.Session._hear = broken
+from ggactors.cli.main import main
+sys.exit(main(["repl", "--crew", sys.argv[1]]))
+"""
+
+
+def test_a_defect_restores_the_terminal_and_is_told_in_two_lines(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    at = room.python(CRASH, room.path)
+    at.type(b"go\r")
+    assert at.end() == 1
+    assert "a defect of ggactors: ZeroDivisionError" in at.text().replace("\n", "")
+    assert is_left_as_found(at)
+
+
+def test_lines_are_continued_by_alt_enter_a_backslash_and_pastes(room):
+    room.crew({"root": [{"text": "One."}, {"text": "Two."}, {"text": "Three."}]}, board=False)
+    at = room.prompt()
+    at.type(b"a\x1b\rb\\\rc")
+    wait_line(at, "a\nb\nc")
+    at.type(b"\r")
+    at.until("One.")
+    at.until("your turn")
+    at.type(b"\x1b[200~pasted\nlines\n\x1b[201~end")
+    wait_line(at, "pasted\nlines\nend")
+    at.type(b"\r")
+    at.until("Two.")
+    (events,) = (room.home / "runs").glob("*/events.jsonl")
+    briefs = [json.loads(line)["brief"] for line in events.read_text().splitlines() if '"agent_spawned"' in line]
+    assert "a\nb\nc" in briefs[0]
+    assert said_to_root(room) == ["pasted\nlines\nend"]
+
+
+def test_commands_complete_and_history_is_found_again_at_the_next_prompt_with_secrets_masked(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    (room.work / "notes.md").write_text("")
+    at = room.prompt(OBVIOUS_TOKEN="obviously-fake-token")
+    at.type(b"/ap")
+    at.until("say yes to N, or mark it as seen")
+    at.type(b"\t")
+    wait_line(at, "/approve")
+    at.type(b"\x15see @no")
+    at.until("notes.md")
+    at.type(b"\t")
+    wait_line(at, "see @notes.md")
+    at.type(b"\x15/help waiting obviously-fake-token\r/help export\r")
+    at.until("/export FILE: ")
+    at.type(b"\x04")
+    assert at.end() == 0
+    kept = (room.home / "history.jsonl").read_text()
+    assert "obviously-fake-token" not in kept
+    assert "[masked:OBVIOUS_TOKEN]" in kept
+    again = room.prompt()
+    again.type(b"\x12wait")
+    again.until("/help waiting [masked:OBVIOUS_TOKEN]")
+    again.type(b"\r")
+    again.type(b"\x05\x15\x1b[A")
+    again.until("/help")
+    again.type(b"\x05\x15\x04")
+    assert again.end() == 0
+
+
+def test_vi_keys_can_be_set_and_are_kept(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    config = str(room.folder / "config")
+    at = room.prompt(XDG_CONFIG_HOME=config)
+    at.type(b"/set editing vi\r")
+    at.until("editing is vi now.")
+    at.type(b"hello world\x1b")
+    at._read(0.7)
+    at.type(b"bDA")
+    wait_line(at, "hello")
+    at.type(b"\x15\x04")
+    assert at.end() == 0
+    again = room.prompt(XDG_CONFIG_HOME=config)
+    again.type(b"one two\x1b")
+    again._read(0.7)
+    again.type(b"0dw")
+    wait_line(again, "two")
+
+
+def test_no_color_draws_without_colours(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    at = room.prompt(NO_COLOR="1")
+    at.type(b"hi\r")
+    at.until("Hello.")
+    at.until("your turn")
+    codes = {code for found in re.findall(rb"\x1b\[([\d;]*)m", at.raw) for code in found.split(b";")}
+    assert codes <= {b"", b"0", b"1", b"2", b"4", b"7"}
+
+
+def test_a_dumb_terminal_gets_lines_and_no_escapes(room):
+    room.crew({"root": [{"text": "Hello."}, finish("Bye.")]}, board=False)
+    at = room.prompt(TERM="dumb")
+    at.type(b"hi\n")
+    at.until("● Hello.")
+    at.type(b"/agents\n")
+    at.until("waiting")
+    at.type(b"\x04")
+    assert at.end() == 0
+    assert b"\x1b" not in at.raw
+
+
+def piped(room: Room, text: str) -> subprocess.CompletedProcess[str]:
+    return room.shell("repl", "--crew", room.path, stdin=text)
+
+
+def test_piped_lines_are_a_script_each_waits_for_what_the_one_before_began(room):
+    room.crew({"root": [turn(shell("sleep 0.2"), text="Look."), {"text": "Hello."}, finish("Bye.")]}, board=False)
+    done = piped(room, "hi\nand\\\nthis\n/agents\n/nonsense")
+    assert (done.returncode, done.stderr) == (0, "")
+    order = [
+        done.stdout.index(said)
+        for said in ("● Look.", "● Hello.", "Bye.", "on you", "There is no /nonsense.", "completed (exit")
+    ]
+    assert order == sorted(order)
+    assert "\x1b" not in done.stdout
+    assert said_to_root(room) == ["and\nthis"]
+
+
+def test_a_found_crew_is_not_run_without_a_yes_and_nobody_to_give_it(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    (room.work / "crew.json").write_text(room.path.read_text())
+    (room.work / "script.json").write_text((room.path.parent / "script.json").read_text())
+    refused = room.shell(stdin="hello\n")
+    assert refused.returncode == 2
+    assert "It would execute:" in refused.stderr
+    trusted = room.shell("repl", "--trust", stdin="hello\n")
+    assert trusted.returncode == 0
+    assert "● Hello." in trusted.stdout
+
+
+def test_a_solo_session_has_the_same_prompt_and_its_exit_code_is_the_sessions_G4(room):
+    room.crew({"root": [turn(shell("echo hi"), text="May I?"), finish("First."), finish("Second.")]}, board=False)
+    model = f"script/{room.path.parent / 'script.json'}"
+    at = room.shell.terminal("solo", "--model", model, "--task", "one", "--task", "two")
+    at.until("/approve 1, /approve 1 always, or /reject 1 WHY; it waits")
+    at.type(b"/reject 1 rather not\r")
+    at.until("✓ task 2: completed")
+    at.type(b"/quit\r")
+    assert at.end() == 0
+    mixed = room.shell.terminal("solo", "--model", model, "--json")
+    assert mixed.end() == 2
+    assert "--json wants stdout, where the prompt is; add --non-interactive" in mixed.text()
+
+
+def test_leaving_while_a_run_lives_is_asked_about_and_done_the_second_time(room):
+    room.crew({"root": [turn(shell("sleep 1"), text="Working."), finish("never")]}, board=False)
+    at = room.prompt()
+    at.type(b"go\r")
+    at.until("→ shell")
+    at.type(b"\x04")
+    at.until("/quit again stops it and leaves; anything else stays.")
+    at.type(b"/quit\r")
+    assert at.end() == 0
+    assert "canceled (exit code 130)" in at.text()
+
+
+def test_what_libraries_print_comes_as_lines_above_the_prompt_and_a_dead_terminal_ends_the_run(room):
+    printing = LAUNCH.replace(
+        "sys.exit(main())",
+        "import warnings, threading\n"
+        "threading.Timer(1.5, lambda: (print('printed'), warnings.warn('warned', stacklevel=1))).start()\n"
+        "sys.exit(main())",
+    )
+    room.crew({"root": [turn(shell("sleep 60"), text="Working.")]}, board=False)
+    at = room.python(printing, "repl", "--crew", room.path)
+    at.type(b"go\r")
+    at.until("→ shell")
+    at.type(b"typed")
+    at.until("warned")
+    assert "printed" in at.text()
+    wait_line(at, "typed")
+    os.close(at._master)
+    os.close(at._slave) if at._slave >= 0 else None
+    at._master = at._slave = -1
+    assert at.process.wait(20) is not None
+    (events,) = (room.home / "runs").glob("*/events.jsonl")
+    assert '"session_ended"' in events.read_text().splitlines()[-1]
+
+
+def test_the_prompt_loads_no_drawing_where_there_is_no_terminal(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    code = (
+        "import sys\nfrom ggactors.cli.main import main\ncode = main(['repl', '--crew', sys.argv[1]])\n"
+        "print(code, [name for name in sys.modules if name.startswith(('prompt_toolkit', 'asyncio'))][:1])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(room.path)],
+        cwd=room.work,
+        env=environment(room.home),
+        input="/quit\n",
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1] == "0 []", done.stdout + done.stderr
