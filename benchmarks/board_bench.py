@@ -1,4 +1,4 @@
-"""The board: edges with their cycle check, the ready set, memory, replay (performance page, section 3).
+"""The board: edges with their cycle check, the ready set, memory, replay (docs/benchmarks.md).
 
 A growing board: issue *i* is filed behind three of the fifty before it, and every tenth is afterwards found to block an older
 one. Peers check every edge the same way on the same board; rustworkx and networkx are left out where they are not

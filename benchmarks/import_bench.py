@@ -1,4 +1,4 @@
-"""What it takes to import ggactors and to ask for its version (performance page, section 2).
+"""What it takes to import ggactors and to ask for its version (docs/benchmarks.md).
 
 A fresh interpreter for every try, the contestants in turn; CPU time of the whole process, and the median of the rounds'
 ratios. Run: ``python benchmarks/import_bench.py [--quick]``.

@@ -1,4 +1,4 @@
-"""The journal against a bare commit: durable facts a second by 1, 10, 100 and 1,000 writers (performance page, section 3).
+"""The journal against a bare commit: durable facts a second by 1, 10, 100 and 1,000 writers (docs/benchmarks.md).
 
 *Bare* is what SQLite alone costs in this very setting: WAL, synchronous=FULL, one thread, no trio, one commit after another.
 Both are measured in turns, in one run on one disk, and the best round is kept. Run: ``python benchmarks/journal_bench.py``.

@@ -1,4 +1,4 @@
-"""The actor kernel against a raw trio memory channel (BASE) and pykka (performance page, section 1).
+"""The actor kernel against a raw trio memory channel (BASE) and pykka (docs/benchmarks.md).
 
 Ratios count, not times: in every round each contestant does the same work, one after the other, and the median of the rounds'
 ratios is kept. Times are CPU seconds of the whole process; payloads are about 100 bytes; ``letters`` are typed records packed

@@ -1,4 +1,4 @@
-"""Load: scripted issues over real worktrees, commits and merges (performance page, section 6).
+"""Load: scripted issues over real worktrees, commits and merges (docs/benchmarks.md).
 
 Every issue's agent writes two files and finishes; the root files all issues in one go and waits for the last. Prints issues a
 minute and the growth per issue. Run: ``python benchmarks/load_bench.py [--issues N] [--slots N] [--files N] [--model-secs S]``.

@@ -1,6 +1,6 @@
 """Programs: per second warm and cold, calls across the membrane, memory of a warm slot, cancels, other tasks' latency.
 
-Against the figures of the performance page, section 5. Run: ``python benchmarks/programs_bench.py [--quick]``; it needs the extra
+Against the figures of docs/benchmarks.md. Run: ``python benchmarks/programs_bench.py [--quick]``; it needs the extra
 ``code``. The first run on a machine compiles the artifacts first.
 """
 

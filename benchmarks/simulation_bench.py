@@ -1,4 +1,4 @@
-"""The simulation at scale: 100,000 issues and 10,000 agents at once under the virtual clock (performance page, section 6).
+"""The simulation at scale: 100,000 issues and 10,000 agents at once under the virtual clock (docs/benchmarks.md).
 
 The whole runtime in memory: board, journal, scheduler, slots, agents, merger, a repository of mappings; models are stubs whose
 replies take one virtual second. One root files every issue; ``--agents`` of them can be dispatched and are worked on at the same

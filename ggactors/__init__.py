@@ -1,4 +1,4 @@
-"""ggactors: a crew of LLM coding agents over one workspace, as a library (contract section 5).
+"""ggactors: a crew of LLM coding agents over one workspace, as a library (docs/reference/embedding.md).
 
 Law: importing this loads nothing but names; what a name stands for is loaded when it is first asked for.
 """

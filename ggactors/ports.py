@@ -69,7 +69,7 @@ class ModelFault(Exception):  # noqa: N818 - the field's word for it
 
 
 class JournalBroken(Exception):  # noqa: N818
-    """The journal could not be written for as long as it is tried (smaller decision 6). Nothing after the last commit counts."""
+    """The journal could not be written for as long as it is tried (O6). Nothing after the last commit counts."""
 
 
 class RepositoryBroken(Exception):  # noqa: N818
@@ -248,7 +248,7 @@ class Workbench(Protocol):
 
 
 class Hooks(Protocol):
-    """The hooks of one agent, or of the session (contract section 2)."""
+    """The hooks of one agent, or of the session (docs/reference/hooks.md)."""
 
     def listens(self, *events: str) -> bool:
         """Tell whether a hook is bound to one of these events."""
@@ -268,7 +268,7 @@ class Processes(Protocol):
 
 
 class SessionComplete(Exception):  # noqa: N818 - a public name of the contract
-    """Raised by a hook object to end the agent's session, through the gate like any ending (contract section 5)."""
+    """Raised by a hook object to end the agent's session, through the gate like any ending (docs/reference/embedding.md)."""
 
     def __init__(self, summary: str) -> None:
         super().__init__(summary)
@@ -276,7 +276,7 @@ class SessionComplete(Exception):  # noqa: N818 - a public name of the contract
 
 
 class HookObject(Protocol):
-    """A hook of the embedding program: any object with some of these methods, plain or async (contract section 5).
+    """A hook of the embedding program: any object with some of these methods, plain or async (docs/reference/embedding.md).
 
     ``before_generation``, ``after_turn``, ``session_start``, ``session_end``, ``agent_start``, ``agent_stop``, ``pre_write``,
     ``post_write``, ``pre_shell``, ``post_shell``, ``pre_compact``, ``post_compact``. Each is called with one dict, the same

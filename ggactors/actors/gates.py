@@ -1,4 +1,4 @@
-"""The gate of an agent: its hooks at a session's start, between turns, and before any ending stands (G1, contract section 2).
+"""The gate of an agent: its hooks at a session's start, between turns, and before any ending stands (G1, docs/reference/hooks.md).
 
 Law: an ending passes the hooks first and the station after them, the tree shared meanwhile. Nothing but both lets it stand.
 """
@@ -83,7 +83,7 @@ class Gate:
             self._tell_all(outcome.messages)
 
     async def _completed(self) -> SessionEnd | None:
-        """End the session that a hook object completed, through the gate like any ending (contract section 5)."""
+        """End the session that a hook object completed, through the gate like any ending (docs/reference/embedding.md)."""
         summary = self.agent.hooks.take_completion() or self.agent.opening.take_completion()
         if summary is None:
             return None

@@ -1,4 +1,4 @@
-"""A run after its end: where its work stands, landing it, bringing it back (W5, W10; contract section 1: ``land``, ``recover``).
+"""A run after its end: where its work stands, landing it, bringing it back (W5, W10; docs/reference/cli.md: ``land``, ``recover``).
 
 Law: whoever changes anything holds the run's lock; what is only looked at is looked at beside a living run too.
 """

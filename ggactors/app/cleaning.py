@@ -1,4 +1,4 @@
-"""Removing runs (contract section 1: ``clean``). Law: a living run is never removed, and what only the run's own repository
+"""Removing runs (docs/reference/cli.md: ``clean``). Law: a living run is never removed, and what only the run's own repository
 keeps goes only when that was forced; a removal that was cut short is finished by the next.
 """
 

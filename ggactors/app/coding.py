@@ -40,7 +40,7 @@ def languages_of(profiles: Iterable[Profile]) -> tuple[Language, ...]:
 
 
 def program_problems(crew: Crew | None) -> Sequence[Problem]:
-    """List why the programs of a crew cannot run on this machine (smaller decision 2); reads and hashes what they run on."""
+    """List why the programs of a crew cannot run on this machine (O2); reads and hashes what they run on."""
     languages = () if crew is None else languages_of(crew.profiles)
     if not languages:
         return ()

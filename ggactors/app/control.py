@@ -1,4 +1,4 @@
-"""What a living run can be asked from another process of the operator's: to stop, and to land (smaller decision 3).
+"""What a living run can be asked from another process of the operator's: to stop, and to land (O3).
 
 Law: nothing that an agent could use is offered. The socket answers no gate and no question, and a command of the run's own
 agents is turned away.

@@ -60,7 +60,7 @@ class Launch:
     mcp: Mapping[str | None, tuple[McpServer, ...]] = field(factory=dict)
     """Servers as their configs were at launch, by the ``config`` the crew writes."""
     secrets: Mapping[str, str] = field(factory=dict, repr=False)
-    """Values that are masked wherever text is stored, by a name for each (smaller decision 4)."""
+    """Values that are masked wherever text is stored, by a name for each (O4)."""
     resolved: tuple[ModelSource, ...] = ()
     """Sources of the crew's own models, given up when the run is over."""
     interactive: bool = False
@@ -95,7 +95,7 @@ async def open_run(
     verify: str | Verification | None = None,
     note: Callable[[str], None] | None = None,
 ) -> AsyncIterator[Run]:
-    """Launch a run and drive it for as long as the block lasts (contract section 5).
+    """Launch a run and drive it for as long as the block lasts (docs/reference/embedding.md).
 
     ``crew`` is a crew, or the path of a document. ``checkout`` and ``land`` override the crew's; ``models`` gives sources for
     model keys of the crew; ``tools`` are tools of the embedding program, offered to every agent, and ``hooks`` its hook objects,

@@ -1,4 +1,4 @@
-"""A model behind the mask: what it is asked and what it says hold no key (smaller decision 4).
+"""A model behind the mask: what it is asked and what it says hold no key (O4).
 
 Law: what a provider echoes of a key, in a reply or in an error, goes no further than this; and no prompt carries one to it.
 """

@@ -1,4 +1,4 @@
-"""A run as its caller holds it: its events, its outcome, a word to its agents (contract section 5)."""
+"""A run as its caller holds it: its events, its outcome, a word to its agents (docs/reference/embedding.md)."""
 
 from __future__ import annotations
 

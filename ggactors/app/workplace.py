@@ -163,7 +163,7 @@ async def _open_programs(launch: Launch, note: Callable[[str], None], stack: Asy
 
 
 def _lock_workspace(workspace: Path, home: Path, stack: AsyncExitStack) -> None:
-    """Hold the workspace itself: two runs in one directory would mix (smaller decision 3)."""
+    """Hold the workspace itself: two runs in one directory would mix (O3)."""
     from ggactors.store.lock import LockHeld, lock_workspace
 
     try:

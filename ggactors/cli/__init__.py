@@ -1,1 +1,1 @@
-"""The command line: one module a command, each a thin face over the library (contract section 1)."""
+"""The command line: one module a command, each a thin face over the library (docs/reference/cli.md)."""

@@ -1,4 +1,4 @@
-"""A crew that was found rather than named needs one yes before anything of it runs (smaller decision 5).
+"""A crew that was found rather than named needs one yes before anything of it runs (O5).
 
 Law: what it would execute is shown first; the yes is remembered for exactly that content; without a terminal there is no yes.
 """
@@ -51,7 +51,7 @@ class Chosen:
 
 
 def choose_crew(named: str | None) -> Chosen:
-    """Choose the crew that was named, else the one found, else the built-in one, which is said (contract section 1).
+    """Choose the crew that was named, else the one found, else the built-in one, which is said (docs/reference/cli.md).
 
     Raises Refusal when there is none and no key for the built-in one.
     """

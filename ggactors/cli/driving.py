@@ -1,7 +1,7 @@
 """Driving one run from the command line: what is shown, what is streamed, and what Ctrl-C does.
 
 Law: the first Ctrl-C asks the agents to stop at their next turn boundaries, the second stops at once; either way the run's last
-events are still shown and streamed, and the exit code is the run's (contract section 1).
+events are still shown and streamed, and the exit code is the run's (docs/reference/cli.md).
 """
 
 from __future__ import annotations

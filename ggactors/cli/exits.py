@@ -1,4 +1,4 @@
-"""What the process exits with beside a run's own code (``rules.verdict``): contract section 1. Law: numbers only."""
+"""What the process exits with beside a run's own code (``rules.verdict``): docs/reference/cli.md. Law: numbers only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ggactors`` and ``ggactors repl``: the prompt in the current directory (contract section 1)."""
+"""``ggactors`` and ``ggactors repl``: the prompt in the current directory (docs/reference/cli.md)."""
 
 from __future__ import annotations
 

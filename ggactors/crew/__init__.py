@@ -1,4 +1,4 @@
-"""The crew document: read from a file or handed over as plain values, checked whole, frozen (contract section 2, P1-P4).
+"""The crew document: read from a file or handed over as plain values, checked whole, frozen (docs/reference/crew.md, P1-P4).
 
 Law: a document is either a ``Crew`` or a list of problems, never something in between; and nothing it names is run here.
 """

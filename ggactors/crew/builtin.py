@@ -1,4 +1,4 @@
-"""The models found in the environment, and the crew that works on them where none is written (contract section 1).
+"""The models found in the environment, and the crew that works on them where none is written (docs/reference/cli.md).
 
 Law: a model counts as found when its provider's key is set. Nothing is asked over the network, and no value is read out.
 """

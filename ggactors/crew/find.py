@@ -1,4 +1,4 @@
-"""Where a crew is looked for when none is named (contract section 1). Law: the first found counts, nothing is opened."""
+"""Where a crew is looked for when none is named (docs/reference/cli.md). Law: the first found counts, nothing is opened."""
 
 from __future__ import annotations
 

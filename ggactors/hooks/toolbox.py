@@ -1,4 +1,4 @@
-"""A toolbox whose writes and commands pass the agent's hooks (contract section 2). Law: what a hook blocks is not carried out.
+"""A toolbox whose writes and commands pass the agent's hooks (docs/reference/hooks.md). Law: what a hook blocks is not carried out.
 
 A call that the toolbox would refuse anyway is refused by it, and no hook hears of a write that cannot happen. The hook of an
 edit sees the whole text the file would hold; another process may still change the file before the edit is made.

@@ -32,7 +32,7 @@ NOT_EXECUTABLE, NOT_FOUND, SIGNALLED = 126, 127, 128
 
 
 def of_command(ended: ProcessEnded | Refused, seconds: float) -> Finding:
-    """Judge a command: its exit status is its verdict, what it printed the message or the reason (contract section 2)."""
+    """Judge a command: its exit status is its verdict, what it printed the message or the reason (docs/reference/hooks.md)."""
     cause = _unfit(ended, seconds)
     if cause is not None or isinstance(ended, Refused):
         return NoVerdict(cause=cause or "")
@@ -43,7 +43,7 @@ def of_command(ended: ProcessEnded | Refused, seconds: float) -> Finding:
 
 
 def of_script(ended: ProcessEnded | Refused, seconds: float) -> Finding:
-    """Judge a script: the last line it printed that is not empty is its decision, if it also ended well (contract section 2)."""
+    """Judge a script: the last line it printed that is not empty is its decision, if it also ended well (reference/hooks.md)."""
     cause = _unfit(ended, seconds)
     if cause is not None or isinstance(ended, Refused):
         return NoVerdict(cause=cause or "")

@@ -1,4 +1,4 @@
-"""The written replies of scripted models (contract section 3): one entry, read strictly. Law: pure; a wrong entry is a problem.
+"""The written replies of scripted models: one entry, read strictly. Law: pure; a wrong entry is a problem.
 
 The same shape serves a script file and the answers of a ``python/`` callable.
 """

@@ -1,4 +1,4 @@
-"""Keys of providers: where a model's key comes from, and its value (smaller decision 4).
+"""Keys of providers: where a model's key comes from, and its value (O4).
 
 Law: a value lives in memory only. No message here quotes one, nor a variable's name that could be a key put in the wrong place.
 """

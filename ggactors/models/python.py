@@ -1,4 +1,4 @@
-"""A model that is a Python callable of the crew's folder (contract section 3). Law: what it raises is ``model_error``, never ours.
+"""A model that is a Python callable of the crew's folder. Law: what it raises is ``model_error``, never ours.
 
 The callable is given one ``View`` and answers one entry. A View is read both ways, ``request.agent`` and ``request["agent"]``, and
 cannot be changed:

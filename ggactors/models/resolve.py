@@ -1,7 +1,7 @@
 """From a model's name in the crew to something that answers (P4, D7). Law: every reason a model cannot be had is one problem.
 
 Resolving a ``python/`` model executes its file, and one with an ``apiKeyCommand`` runs that, so the crew must be trusted before
-(smaller decision 5). A provider's client is imported when a model of it is resolved, not before.
+(O5). A provider's client is imported when a model of it is resolved, not before.
 """
 
 from __future__ import annotations

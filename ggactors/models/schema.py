@@ -1,4 +1,4 @@
-"""Tool calls by schema: replies that a JSON schema constrains, for models without calls of their own (contract section 2).
+"""Tool calls by schema: replies that a JSON schema constrains, for models without calls of their own (docs/reference/crew.md).
 
 Law: pure. A constrained reply is one object, ``{"call": <tool>, "args": {…}}``, and nothing beside it. What is not exactly that is
 a reply without calls, an error turn like any (E2): no call is ever read out of prose (E7).

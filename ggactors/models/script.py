@@ -1,4 +1,4 @@
-"""A model whose replies are written down in a file (contract section 3). Law: everything but the replies is real.
+"""A model whose replies are written down in a file (docs/reference/scripted-models.md). Law: everything but the replies is real.
 
 Keys are patterns over agent ids or ``profile:<id>``; the first that matches serves the agent. Each agent walks its own copy of the
 list, one entry a provider attempt.

@@ -1,7 +1,7 @@
 """The programs of one run: warm workers per language, and the one call that runs a program.
 
 Law: every program has a guest of its own. A cancelled call returns at once and nothing of the program happens after it; its
-thread, which stops within milliseconds, is waited for by the pool. Programs have a limiter of their own (smaller decision 3).
+thread, which stops within milliseconds, is waited for by the pool. Programs have a limiter of their own (O3).
 """
 
 from __future__ import annotations

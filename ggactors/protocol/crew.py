@@ -1,4 +1,4 @@
-"""The crew document, frozen (contract section 2): what a run is launched from. Law: values as checked, nothing resolved."""
+"""The crew document, frozen (docs/reference/crew.md): what a run is launched from. Law: values as checked, nothing resolved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event stream (contract section 4): one frozen record per type, the fields always all there, None where they do not apply.
+"""The event stream (reference/events.md): one frozen record per type, the fields always all there, None where they do not apply.
 
 Law: kept names. Adding a field is fine, renaming one is a breaking change. In JSON the field names are camelCase and the
 record is flat; ``telemetry.jsonl`` does that. ``seq``, ``time`` and ``run`` are stamped by the event bus.

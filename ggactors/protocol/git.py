@@ -108,7 +108,7 @@ class RepositoryFacts:
     notes: tuple[str, ...] = ()
     """What the operator should be told: a baseline was made, landing will be held, …"""
     git_env: tuple[tuple[str, str], ...] = ()
-    """Variables agents' commands run git with: an identity, and settings that keep git quiet (smaller decision 4)."""
+    """Variables agents' commands run git with: an identity, and settings that keep git quiet (O4)."""
 
 
 @frozen(kw_only=True)

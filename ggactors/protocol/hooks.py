@@ -1,4 +1,4 @@
-"""The hooks' page (contract section 2): the events of a run they are bound to, what they do, what they come to.
+"""The hooks' page (docs/reference/hooks.md): the events of a run they are bound to, what they do, what they come to.
 
 Law: values as checked. What a hook may bring about is decided by its event alone: three can block, some take no message.
 """

@@ -24,7 +24,7 @@ class McpSpec:
 class McpServer:
     """One server of a config, its variables filled in. ``kind`` is ``stdio``, ``http`` or ``sse``.
 
-    ``secrets`` maps a name to each value that is masked wherever text is stored (smaller decision 4).
+    ``secrets`` maps a name to each value that is masked wherever text is stored (O4).
     """
 
     name: str

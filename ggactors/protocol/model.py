@@ -112,7 +112,7 @@ class ModelRequest:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     run: str = ""
-    """The run's id, for the headers of a provider's request (contract section 3)."""
+    """The run's id, for the headers of a provider's request (docs/reference/models.md)."""
 
 
 @frozen(kw_only=True)

@@ -1,7 +1,7 @@
 """The board's rules at one door: ``decide`` what a letter comes to, ``apply`` the facts, tell whom to wake.
 
 Law: ``decide`` never changes the board and ``apply`` never refuses. Whoever drives them applies the facts of one decision
-before it asks for the next, journals them in that order, and releases answers only after the journal has them (house rule 3).
+before it asks for the next, journals them in that order, and releases answers only after the journal has them.
 
 The parts: ``boardstate`` (what is held), ``boardapply`` (facts), ``boardedits``, ``boardwaits``, ``boardruntime`` and
 ``boardreview`` (decisions by kind of letter), ``boardwords`` and ``boardstanding`` (what they say), ``boardevents`` (facts as

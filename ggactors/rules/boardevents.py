@@ -1,4 +1,4 @@
-"""Facts told to the outside: board events (contract section 4), and pictures as plain JSON values.
+"""Facts told to the outside: board events (docs/reference/events.md), and pictures as plain JSON values.
 
 Law: pure. ``events_of`` is called right after its fact was applied, before the next one is, so that each event shows the object
 as that fact left it. Every change of a state is one ``board_changed``; waits and the stop of dispatch are no change of the board.

@@ -1,4 +1,4 @@
-"""Launch checks of one profile (contract section 2, A1). Law: what could be read is kept, for the checks between profiles."""
+"""Launch checks of one profile (docs/reference/crew.md, A1). Law: what could be read is kept, for the checks between profiles."""
 
 from __future__ import annotations
 

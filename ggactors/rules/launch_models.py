@@ -1,4 +1,4 @@
-"""Launch checks of model declarations and references (contract section 2). Law: the document alone, no file and no key.
+"""Launch checks of model declarations and references (docs/reference/crew.md). Law: the document alone, no file and no key.
 
 Values here may be secrets put in the wrong place, so addresses, commands and variable names are never quoted.
 """

@@ -1,4 +1,4 @@
-"""Launch check of ``stuckDetection`` (G6, contract section 2), of the crew and of a profile, and what the environment says on top.
+"""Launch check of ``stuckDetection`` (G6, reference/crew.md), of the crew and of a profile, and what the environment says on top.
 
 Law: a profile's word goes before the crew's, the environment's before both; what nobody says has its default.
 """

@@ -1,4 +1,4 @@
-"""Launch checks of the allowlists (contract sections 2 and 6). Law: a name a profile does not offer is inert.
+"""Launch checks of the allowlists (docs/reference/crew.md, programs.md). Law: a name a profile does not offer is inert.
 
 Ending calls, ``wait_for_issue``, ``set_issue_blocked_by`` and ``read_board`` may stand in ``tools`` and change nothing there: an
 allowlist neither grants nor withholds them (E3, Q6).

@@ -1,4 +1,4 @@
-"""What a run came to: its status and exit code (contract section 1). Law: pure; read off statuses and states, never off prose."""
+"""What a run came to: its status and exit code (reference/cli.md). Law: pure; read off statuses and states, never off prose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run_status(root: Status, stopped: Status | None) -> Status:
 
 
 def exit_code(status: Status, issues: Mapping[str, IssueState], *, verified: bool | None = None) -> int:
-    """Give the exit code of a run: 0, 1, 3, 4 or 130 (contract section 1)."""
+    """Give the exit code of a run: 0, 1, 3, 4 or 130 (docs/reference/cli.md)."""
     if status is Status.CANCELED:
         return 130
     if status in _FAILED:

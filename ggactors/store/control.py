@@ -1,4 +1,4 @@
-"""The socket of a living run, and asking it something from another process (smaller decision 3).
+"""The socket of a living run, and asking it something from another process (O3).
 
 Law: the socket lies in the run's folder, which is the operator's alone. A request is one JSON object on one line, and so is the
 answer: ``{"ok": true, …}``, or ``{"ok": false, "reason": …}``.

@@ -1,4 +1,4 @@
-"""Where runs live: the state home and one folder per run in it (contract section 1).
+"""Where runs live: the state home and one folder per run in it (docs/reference/run-state.md).
 
 Law: state never lies inside a workspace (W9); every folder made here is the operator's alone (mode 0700); a run's id is
 given by the first folder made under that name, so that two runs never share one.
@@ -200,7 +200,7 @@ def find_run(home: Path, text: str) -> RunFolder:
 
 
 def refuse_workspace(workspace: Path, *, home: Path, environ: Mapping[str, str]) -> Problem | None:
-    """Say why ``workspace`` may not be one: it is ``$HOME``, ``/``, or a folder that holds the state (smaller decision 8)."""
+    """Say why ``workspace`` may not be one: it is ``$HOME``, ``/``, or a folder that holds the state (O8)."""
     place, own = workspace.resolve(), environ.get("HOME")
     remedy = "name a project folder with --workspace"
     if place == Path(place.anchor):

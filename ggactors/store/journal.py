@@ -2,7 +2,7 @@
 
 Law: one dedicated thread owns the connection; callers gather while a transaction is under way and the next one takes
 them all, in the order they asked. What the bytes of an entry mean is the caller's business. A journal that cannot be
-written is tried for ``PATIENCE_SECS`` with the reason made visible, then it is broken for good (smaller decision 6).
+written is tried for ``PATIENCE_SECS`` with the reason made visible, then it is broken for good (O6).
 """
 
 from __future__ import annotations

@@ -142,7 +142,7 @@ def _locked_file(path: Path) -> int:
 
 
 def lock_workspace(home: Path, workspace: Path) -> Lock:
-    """Take the lock of an in-place run on ``workspace`` (smaller decision 3); its file lies in the state home (W9).
+    """Take the lock of an in-place run on ``workspace`` (O3); its file lies in the state home (W9).
 
     Two names of one folder are one lock. Raises LockHeld, and OSError when the workspace is not there.
     """

@@ -1,4 +1,4 @@
-"""Which found crews the operator has said yes to (smaller decision 5).
+"""Which found crews the operator has said yes to (O5).
 
 Law: a yes is to content, never to a place: the crew document and every file it executes, byte for byte. A changed byte
 asks again.

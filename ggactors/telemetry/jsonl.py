@@ -1,4 +1,4 @@
-"""Events as JSON lines and back (contract section 4): one flat object a line, camelCase names, every field there.
+"""Events as JSON lines and back (docs/reference/events.md): one flat object a line, camelCase names, every field there.
 
 Law: whatever an event holds, its line is valid JSON in ASCII. A lone surrogate is escaped, a float that JSON has no word
 for is null, what JSON cannot carry is its text. Reading is the inverse for every event, and forgives a torn line.

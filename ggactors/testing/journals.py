@@ -1,4 +1,4 @@
-"""Journals in memory that obey the port, and one that dies at its n-th commit (house rule: crash at every write)."""
+"""Journals in memory that obey the port, and one that dies at its n-th commit (a crash at every write)."""
 
 from __future__ import annotations
 

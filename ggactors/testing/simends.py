@@ -74,7 +74,7 @@ def every_agent_has_ended(laws: Invariants) -> None:
 
 
 def the_account_is_the_last_word(laws: Invariants, outcome: Outcome | None) -> None:
-    """A run gives one account, and the stream ends with it (contract section 4)."""
+    """A run gives one account, and the stream ends with it (docs/reference/events.md)."""
     types = [event.type for event in laws.run.events]
     if outcome is None or types[-2:] != ["session_summary", "session_ended"] or types.count("session_summary") != 1:
         laws.breach("the_account_is_the_last_word", f"the stream ends {types[-3:]}")
@@ -97,7 +97,7 @@ def _expected(error: BaseException) -> bool:
 
 
 def the_exit_code_follows_from_statuses(laws: Invariants, outcome: Outcome, *, cut: bool) -> None:
-    """The run's status is what stopped it, else its root's; the exit code follows from it and the issues (contract section 1)."""
+    """The run's status is what stopped it, else its root's; the exit code follows from it and the issues (reference/cli.md)."""
     staff = laws.run.staff
     assert staff is not None
     root = next((agent for agent in staff.place.view.agents() if agent.kind == "root"), None)

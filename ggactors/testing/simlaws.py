@@ -177,7 +177,7 @@ class Invariants:
             self.breach("the_operator_moves_by_landing_only_W10", f"at {repository.operator}, landed at {self.landed}")
 
     def nothing_is_told_before_it_is_durable(self, event: events.BoardChanged) -> None:
-        """What the stream shows of an issue, the journal has (house rule: committed before released)."""
+        """What the stream shows of an issue, the journal has (committed before released)."""
         told = event.issue
         if told is not None and (told["state"], told["attempts"], told["rounds"]) not in self.ledger.been.get(
             told["id"], ()
@@ -244,7 +244,7 @@ class Invariants:
             self.breach("an_agent_ends_once_and_is_silent_after", f"{agent} is {event.state} after {before}")
 
     def a_running_agent_holds_its_slot_until_it_said_so(self, agent: str, event: events.AgentState) -> None:
-        """``waiting`` and ``ended`` are emitted before the slot is handed on (contract section 4)."""
+        """``waiting`` and ``ended`` are emitted before the slot is handed on (docs/reference/events.md)."""
         seat = getattr(self.run.actors.get(agent), "seat", None)
         if seat is not None and not seat.holds and not self._no_seat_needed(event):
             law = "a_running_agent_holds_its_slot_until_it_said_so"
@@ -275,7 +275,7 @@ class Invariants:
             self.breach("children_end_before_their_parents_W4", f"{agent} ended before {left}")
 
     def an_issue_moves_on_before_its_agents_slot_does(self, agent: str) -> None:
-        """An issue leaves ``in_progress`` by its agent's finish before that agent's slot is handed on (contract section 4)."""
+        """An issue leaves ``in_progress`` by its agent's finish before that agent's slot is handed on (reference/events.md)."""
         seat = getattr(self.run.actors.get(agent), "seat", None)
         if seat is not None and (not seat.holds or self.states.get(agent) != "running"):
             law = "an_issue_moves_on_before_its_agents_slot_does"

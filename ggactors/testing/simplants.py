@@ -72,7 +72,7 @@ PLANTS: dict[str, Plant] = {
         breaks="S3: a slot is given back once", within=20, spoil=_one(Seat, "give_back", spoilt.give_back_twice)
     ),
     "leave_slot_before_work": Plant(
-        breaks="contract 4: an issue moves on before its agent's slot",
+        breaks="the stream: an issue moves on before its agent's slot",
         within=20,
         spoil=_one(Leaving, "leave", spoilt.leave_slot_first),
     ),
@@ -92,7 +92,7 @@ PLANTS: dict[str, Plant] = {
         breaks="D1, D9: what is ready is dispatched", within=20, spoil=_one(Staff, "_nudge", spoilt.do_nothing)
     ),
     "told_before_durable": Plant(
-        breaks="house rule 3: committed before released", within=20, spoil=_one(BoardActor, "run", spoilt.tell_first)
+        breaks="committed before released", within=20, spoil=_one(BoardActor, "run", spoilt.tell_first)
     ),
     "double_dispatch": Plant(breaks="D1: one implementer at a time", within=20, spoil=spoilt.dispatch_twice),
     "dependent_starts_early": Plant(breaks="D1: blockers are done first", within=40, spoil=spoilt.dispatch_early),

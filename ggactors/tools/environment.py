@@ -1,4 +1,4 @@
-"""What an agent's commands are given of the environment (smaller decision 4).
+"""What an agent's commands are given of the environment (O4).
 
 Law: listed variables only; whatever else the operator's environment holds, keys of providers first of all, stays out. Git is
 given an identity and settings under which it neither asks, nor signs, nor collects garbage in the background.

@@ -1,4 +1,4 @@
-"""Keep the values of keys out of every text that is stored (smaller decision 4).
+"""Keep the values of keys out of every text that is stored (O4).
 
 Law: a value is replaced wherever it stands in clear, also when it arrives cut into pieces; where two values could match at
 one place the longer wins. Values shorter than six characters are left alone: masking ``on`` or ``1`` would shred texts.

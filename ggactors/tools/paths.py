@@ -1,4 +1,4 @@
-"""Find the place a path names, without ever leaving the agent's root (smaller decision 4).
+"""Find the place a path names, without ever leaving the agent's root (O4).
 
 Law: the way is walked one name at a time over open directories, links are read and followed here and never by the kernel,
 and what is handed back is an open directory and one name in it. So a link swapped in between check and use leads nowhere:

@@ -1,4 +1,4 @@
-"""Run one program to its end and leave nothing behind (smaller decision 4, H49, H50).
+"""Run one program to its end and leave nothing behind (O4, H49, H50).
 
 Law: a program gets its own session and its outputs as pipes. The call answers when the program itself has ended, also when
 something it left in the background still holds a pipe; by then every process it began has been killed. The same holds when

@@ -48,7 +48,7 @@ def bound(text: str, most: int, keep: Callable[[str], str | None]) -> str:
 
 
 def workbench_text(answer: FileRead | FileWritten | FileEdited | DirListed | SearchDone | ShellDone, mask: Mask) -> str:
-    """Show what a workbench did: text for files and commands, else one JSON object (contract section 2)."""
+    """Show what a workbench did: text for files and commands, else one JSON object (docs/reference/crew.md)."""
     match answer:
         case FileRead():
             return _file(answer)

@@ -1,4 +1,4 @@
-"""Turn answers into the plain values a program gets (contract section 6). Law: pure; fields are named in snake_case.
+"""Turn answers into the plain values a program gets (docs/reference/programs.md). Law: pure; fields are named in snake_case.
 
 A program works on with what it gets, so nothing is cut in silence: what does not fit is refused as ``limit-exceeded``, with the
 way to get all of it.

@@ -1,4 +1,4 @@
-"""Board events: what each fact tells the outside (contract section 4), and pictures as JSON values."""
+"""Board events: what each fact tells the outside (docs/reference/events.md), and pictures as JSON values."""
 
 from __future__ import annotations
 

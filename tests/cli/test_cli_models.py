@@ -1,4 +1,4 @@
-"""The models found in the environment, as ``init``, ``doctor`` and a ``run`` without a crew meet them (contract section 1)."""
+"""The models found in the environment, as ``init``, ``doctor`` and a ``run`` without a crew meet them (docs/reference/cli.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Crew files: JSON and TOML, what is no such file, and where a crew is looked for (contract sections 1 and 2)."""
+"""Crew files: JSON and TOML, what is no such file, and where a crew is looked for (docs/reference/crew.md, cli.md)."""
 
 from __future__ import annotations
 

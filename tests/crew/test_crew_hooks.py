@@ -1,4 +1,4 @@
-"""Hooks as a crew declares them: every mistake at its place, and what is read when nothing is wrong (P4, contract section 2)."""
+"""Hooks as a crew declares them: every mistake at its place, and what is read when nothing is wrong (P4, reference/crew.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``--set PATH=VALUE`` reaches every value of the document, and says so when it does not (contract section 1)."""
+"""``--set PATH=VALUE`` reaches every value of the document, and says so when it does not (docs/reference/cli.md)."""
 
 from __future__ import annotations
 

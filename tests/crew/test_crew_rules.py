@@ -1,4 +1,4 @@
-"""What profiles say of one another, and what a document comes to when nothing is wrong (P3, P4, F1, C3, contract section 2)."""
+"""What profiles say of one another, and what a document comes to when nothing is wrong (P3, P4, F1, C3, docs/reference/crew.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The crew that ``ggactors init`` writes runs as it stands, and what is commented out in it is well-formed (contract section 1)."""
+"""The crew that ``ggactors init`` writes runs as it stands, and what is commented out in it is well-formed (reference/cli.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of keys come no further than memory: no event, journal, prompt, error or file of a run has one (smaller decision 4)."""
+"""Values of keys come no further than memory: no event, journal, prompt, error or file of a run has one (O4)."""
 
 from __future__ import annotations
 

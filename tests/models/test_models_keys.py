@@ -1,4 +1,4 @@
-"""Where keys come from, and that they come no further than memory (smaller decision 4, P4)."""
+"""Where keys come from, and that they come no further than memory (O4, P4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that are Python callables: what they are given, may answer and may raise (contract section 3)."""
+"""Models that are Python callables: what they are given, may answer and may raise (docs/reference/scripted-models.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripted models say what is written, to whom it is written, entry by entry (contract section 3)."""
+"""Scripted models say what is written, to whom it is written, entry by entry (docs/reference/scripted-models.md)."""
 
 from __future__ import annotations
 

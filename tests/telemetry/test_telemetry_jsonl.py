@@ -22,7 +22,7 @@ from ggactors.telemetry.sink import JsonLines, StreamLines
 
 ROOT = Path(__file__).parents[2]
 
-# What contract section 4 promises of each type, written down a second time on purpose.
+# What docs/reference/events.md promises of each type, written down a second time on purpose.
 PROMISED = {
     "session_started": "crew workspace version resumed",
     "agent_spawned": "profile profileName role kind parent issue workdir branch brief tools operations",

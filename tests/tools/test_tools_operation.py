@@ -16,7 +16,7 @@ from ggactors.tools.operation import Operation, Param, Shape, camel
 
 EVERY = (*WORKBENCH, *ALWAYS, CREATE_EPIC, UPDATE_ISSUE, REMOVE_EPIC, REMOVE_ISSUE, *ENDINGS)
 
-# The contract's table of tool arguments (section 2): name of the tool, required arguments, optional ones.
+# The table of tool arguments, written down a second time: name of the tool, required arguments, optional ones.
 CONTRACT = {
     "create_epic": (["prefix", "title"], ["description"]),
     "update_issue": (
