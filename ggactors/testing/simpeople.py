@@ -69,11 +69,15 @@ class People:
         for _ in range(self._chance.randrange(3, 16)):
             await trio.sleep(self._chance.choice((0.0, 0.0, 0.05, 0.3, 1.0, 4.0)))
             await self._move(staff)
+        staff.switch.unpause()
         staff.talk.leave(ROOT)
 
     async def _move(self, staff: Staff) -> None:
         talk, chance = staff.talk, self._chance
-        match chance.randrange(8):
+        match chance.randrange(9):
+            case 8:
+                if not staff.switch.unpause():
+                    staff.switch.pause()
             case 0 | 1:
                 with trio.move_on_after(20.0):
                     await talk.persons_turn(ROOT)

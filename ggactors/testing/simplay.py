@@ -183,7 +183,7 @@ class Player:
         elif self.run.staff is not None:
             judge_end(self.laws, outcome, cut=self._cut)
             broken = self._cut or self.laws.cut or self.run.journal.broken or bool(self.run.crashes)
-            self.wave.judge_end(self.run.staff, whole=not broken)
+            self.wave.judge_end(self.run.staff, self.run.journal, whole=not broken)
         return Played(world=self.world, outcome=outcome, run=self.run, violations=tuple(self.laws.violations))
 
 

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from ggactors.app.staff import AGENT_FACTS
 from ggactors.protocol import events
+from ggactors.protocol.agent import CallsAnswered, ReplyTaken
 from ggactors.protocol.attention import ALWAYS, APPROVE, AttentionKind, AttentionState
 from ggactors.protocol.values import IssueState, MessageState
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.crew import SpendLimits
     from ggactors.protocol.events import Event
     from ggactors.protocol.model import ModelRequest
+    from ggactors.testing.journals import MemoryJournal
     from ggactors.testing.simworld import SimWorld
 
 KEPT = 10
@@ -45,6 +48,8 @@ class WaveLaws:
     """Tokens by what they were spent in."""
     delivered: list[str] = field(factory=list)
     """The texts that were delivered, in that order."""
+    judged: Counter[str] = field(factory=Counter)
+    """The turns of each agent that were judged and had a reply."""
     compacted: set[str] = field(factory=set)
     """The agents whose conversation was compacted."""
     issues: dict[str, str | None] = field(factory=dict)
@@ -63,6 +68,9 @@ class WaveLaws:
                 self.tools[event.agent or "", event.call_id] = event.tool
             case events.ToolAnswered():
                 self.what_is_asked_for_is_done_only_once_approved(event)
+            case events.TurnOutcome():
+                # One that failed for good at its model has no reply.
+                self.judged[event.agent or ""] += not (event.error_type or "").startswith("model_")
             case events.Compacted():
                 self.compacted.add(event.agent or "")
             case events.UsageSpent():
@@ -158,7 +166,7 @@ class WaveLaws:
 
     # ------------------------------------------------------------ the end
 
-    def judge_end(self, staff: Staff, *, whole: bool) -> None:
+    def judge_end(self, staff: Staff, journal: MemoryJournal, *, whole: bool) -> None:
         """Check what is left in the books. ``whole``: nothing was cut off and nothing broke down."""
         self.nothing_is_left_reserved_or_under_way_C3(staff)
         self.what_is_counted_is_what_was_told_C3(staff)
@@ -171,11 +179,30 @@ class WaveLaws:
             self.breach("a_text_has_exactly_one_fate_H46", f"{left} are still on their way")
         if not whole:
             return
+        self.every_reply_is_judged_and_answered_once_C1(journal)
         self.what_is_stalled_wants_to_be_seen_H42(staff)
         asked = (AttentionKind.APPROVAL, AttentionKind.QUESTION)
         left = [name for name, (kind, state) in self.items.items() if kind in asked and state == AttentionState.OPEN]
         if left:
             self.breach("what_waits_for_a_person_has_exactly_one_fate_H42", f"{left} are still open")
+
+    def every_reply_is_judged_and_answered_once_C1(self, journal: MemoryJournal) -> None:
+        """Whatever cut a turn short, its reply has one judgement, and one set of answers in the journal (C1, E9)."""
+        taken: Counter[str] = Counter()
+        answered: Counter[str] = Counter()
+        for packed in journal.stream("agents"):
+            match AGENT_FACTS.unpack(packed):
+                case ReplyTaken(agent=agent):
+                    taken[agent] += 1
+                case CallsAnswered(agent=agent):
+                    answered[agent] += 1
+                case _:
+                    pass
+        if not taken == answered == self.judged:
+            self.breach(
+                "every_reply_is_judged_and_answered_once_C1",
+                f"taken {dict(taken)}, answered {dict(answered - taken or taken - answered)}, judged {dict(self.judged)}",
+            )
 
     def what_is_stalled_wants_to_be_seen_H42(self, staff: Staff) -> None:
         """The queue holds an item for each issue that is stalled, and for no other."""
