@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import tomllib
 
 import pytest
-from house_pages import DOCS, ROOT, blocks, documents, named
+from house_pages import DOCS, ROOT, blocks, documents, named, package_sources, parsed, suite_sources
 
 import ggactors
 
@@ -44,6 +45,26 @@ def test_the_glossary_explains_the_words_of_the_house():
     text = (DOCS / "glossary.md").read_text(encoding="utf-8")
     explained = set(re.findall(r"^(\S.*)\n  \S", text, flags=re.MULTILINE))
     assert sorted({*TERMS, "main workspace", "private checkout", "dead end"} - explained) == []
+
+
+def test_every_clause_that_is_named_is_on_the_page_of_clauses():
+    told = set(re.findall(r"^\| ([A-Z]\d+) \|", (DOCS / "clauses.md").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    clause = re.compile(r"(?<![A-Za-z0-9])[A-GM-TWX]\d{1,2}(?![A-Za-z0-9])")
+    of_tests = {
+        (name.rpartition("_")[2], named(path))
+        for path in suite_sources()
+        for name in re.findall(r"def (test_\w+_[A-GM-TWX]\d{1,2})\(", path.read_text(encoding="utf-8"))
+    }
+    of_sources = {
+        (one, named(path))
+        for path in package_sources()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        for bracket in re.findall(r"\(([^()]*)\)", ast.get_docstring(node) or "")
+        for one in clause.findall(bracket)
+    }
+    assert {(name, where) for name, where in of_tests | of_sources if name not in told} == set()
+    assert len(of_tests) > 100
 
 
 @pytest.mark.parametrize("page", PAGES)
