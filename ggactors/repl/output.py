@@ -12,11 +12,13 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from prompt_toolkit.data_structures import Size
+from prompt_toolkit.data_structures import Point, Size
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from prompt_toolkit.renderer import Renderer
 
 USUAL = Size(rows=24, columns=80)
 BEGIN, END = "\x1b[?2026h", "\x1b[?2026l"
@@ -91,6 +93,24 @@ def size_of(descriptor: int) -> Size:
     except OSError:
         return USUAL
     return Size(rows=size.lines or USUAL.rows, columns=size.columns or USUAL.columns)
+
+
+def reflow(renderer: Renderer) -> bool:
+    """Take note of where a terminal made narrower has put the cursor: nearly all wrap again what was wider. Tell whether it did.
+
+    Where one cuts rows off instead, a few rows more are erased above the prompt than need be, which loses nothing of the log.
+    """
+    screen, before = renderer.last_rendered_screen, renderer._last_size
+    columns = renderer.output.get_size().columns
+    if screen is None or before is None or columns >= before.columns:
+        return False
+    cursor = renderer._cursor_pos
+    rows = (screen.data_buffer[at] for at in range(cursor.y))
+    widths = (max((x + 1 for x, cell in row.items() if cell.char.strip()), default=0) for row in rows)
+    above = sum(max(1, -(-width // columns)) for width in widths)
+    renderer._cursor_pos = Point(x=cursor.x % columns, y=above + cursor.x // columns)
+    renderer._last_size = Size(rows=before.rows, columns=columns)
+    return True
 
 
 def leave_plain(descriptor: int) -> None:

@@ -30,7 +30,7 @@ from ggactors.repl.completing import is_completed
 from ggactors.repl.face import CannotHere, Given, Leaving, Pressed, Typed
 from ggactors.repl.keys import bindings
 from ggactors.repl.looks import THEMES, style_of
-from ggactors.repl.output import HeldOutput, leave_plain, size_of
+from ggactors.repl.output import HeldOutput, leave_plain, reflow, size_of
 from ggactors.telemetry.plaintext import Look, safe
 
 if TYPE_CHECKING:
@@ -194,6 +194,7 @@ class TerminalFace:
         """Prompt until told to stop, printing above the prompt. An input that ends leaves."""
         session = self._session = self._new_session()
         self._app = session.app
+        self._app.terminal_size_polling_interval = None  # the signal tells, and only ``reflow`` knows what it means
         self._news.set()  # what was shown before there was a prompt
         with self._input.raw_mode():
             prompting = asyncio.create_task(self._prompt(session))
@@ -305,7 +306,7 @@ class TerminalFace:
     def _draw(self, lines: list[str]) -> None:
         """Print lines above the prompt, and the prompt, in one write."""
         with self._output.held():
-            if lines:
+            if reflow(self._app.renderer) or lines:
                 self._app.renderer.erase()
                 self._output.write_raw("".join(f"{line}\r\n" for line in lines))
             self._app._redraw()  # at once: ``invalidate`` would draw it in a write of its own
@@ -317,6 +318,7 @@ class TerminalFace:
     def _redraw_resized(self) -> None:
         if self._app.is_running:
             with self._output.held():
+                reflow(self._app.renderer)
                 self._app._on_resize()  # what prompt_toolkit does on the signal, which only the main thread gets
 
     def _insert(self, text: str) -> None:

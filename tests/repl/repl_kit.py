@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sys
 import termios
@@ -64,7 +65,7 @@ def _met(terminal: Terminal) -> Terminal:
 
 
 def resize(terminal: Terminal, columns: int, rows: int) -> None:
-    """Resize as terminals do: the cursor moves up with its line when rows are taken off the top. The emulator leaves it where it is."""
+    """Resize as terminals do: the cursor moves up with its line when rows go at the top. The emulator leaves it."""
     lost = max(0, terminal.screen.lines - rows)
     terminal.resize(columns, rows)
     terminal.screen.cursor.y = max(0, terminal.screen.cursor.y - lost)
@@ -99,6 +100,13 @@ def is_left_as_found(terminal: Terminal) -> bool:
     ]
     shown = terminal.raw.rfind(b"\x1b[?25h") > terminal.raw.rfind(b"\x1b[?25l")
     return modes and shown and not any(switched)
+
+
+def said_to_root(room: Room) -> list[str]:
+    """List the texts the root was given, from the journaled events."""
+    (events,) = (room.home / "runs").glob("*/events.jsonl")
+    records = map(json.loads, events.read_text().splitlines())
+    return [one["text"] for one in records if one["type"] == "message" and one["state"] == "delivered"]
 
 
 class ListFace:
