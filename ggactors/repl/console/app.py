@@ -12,10 +12,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prompt_toolkit.application import Application
-from prompt_toolkit.layout import Layout, Window
-from prompt_toolkit.layout.controls import UIContent, UIControl
+from prompt_toolkit.layout import Layout
 from prompt_toolkit.styles import Style
 
+from ggactors.repl.console.canvas import Canvas
 from ggactors.repl.console.diffs import Diffs
 from ggactors.repl.console.keys import Hand, bindings
 from ggactors.repl.console.painting import LOOKS
@@ -27,44 +27,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from prompt_toolkit.input import Input
-    from prompt_toolkit.mouse_events import MouseEvent
     from prompt_toolkit.output import Output
 
     from ggactors.app.diffing import IssueDiff
-    from ggactors.repl.console.painting import Line
     from ggactors.repl.console.sources import Source
     from ggactors.telemetry.folds import IssueView
 
 BATCH = 150
 """Events folded in one piece: about three milliseconds."""
+LONG_BATCH = 400
+"""The same while a long file is read that was there before: a key may wait a little longer then."""
+MOSTLY = 0.98
+"""How much of a file has to be read until it is no longer called so; and how often it is drawn until then."""
+CATCHING_UP_SECS = 0.25
 POLL_SECS = 0.05
 FRAME_SECS = 1 / 32
 DRAWING_SHARE = 3
 """A frame that takes long is drawn so seldom that all but this part of the time goes to everything else: one in three."""
 ESCAPE_SECS = 0.05
-
-
-class Canvas(UIControl):
-    """Hands prompt_toolkit the lines of the screen."""
-
-    def __init__(self, screen: Screen, hand: Hand) -> None:
-        """Draw ``screen``."""
-        self._screen, self._hand = screen, hand
-        self.size = (0, 0)
-
-    def create_content(self, width: int, height: int) -> UIContent:
-        """Draw a frame."""
-        self.size = (width, height)
-        lines: list[Line] = self._screen.draw(width, height)
-        return UIContent(get_line=lambda at: list(lines[at]), line_count=len(lines), show_cursor=False)
-
-    def is_focusable(self) -> bool:
-        """Take the keys."""
-        return True
-
-    def mouse_handler(self, mouse_event: MouseEvent) -> None:
-        """Hand the mouse on."""
-        self._hand.mouse(mouse_event)
 
 
 class Console:
@@ -89,7 +69,6 @@ class Console:
         self.diffs = Diffs(diff) if diff is not None else None
         self.screen = Screen(self.fold, looking or Looking(), slots=slots, diffs=self.diffs)
         self.hand = Hand(self.screen, self.leave)
-        self.canvas = Canvas(self.screen, self.hand)
         self.frames = 0
         self.cost = 0.0
         """Seconds that the last frame took, from layout to written, and (``cpu``) how much of it this thread worked."""
@@ -97,7 +76,7 @@ class Console:
         self._drawn = 0.0
         self._began = self._worked = 0.0
         self.app: Application[None] = Application(
-            layout=Layout(Window(self.canvas, always_hide_cursor=True)),
+            layout=Layout(Canvas(self.screen.draw, self.hand.mouse)),
             key_bindings=bindings(self.hand, alone=alone),
             style=Style.from_dict(LOOKS),
             full_screen=True,
@@ -139,18 +118,19 @@ class Console:
 
     async def _fold_on(self) -> None:
         """Fold what comes, in pieces; have it drawn, at most so many times a second."""
-        stale = True
-        alive = True
+        stale = alive = True
+        catching_up = False
         while True:
-            events = self.source.take(BATCH)
+            events = self.source.take(LONG_BATCH if catching_up else BATCH)
             for event in events:
                 self.fold.take(event)
             now_alive = self.source.alive()
             stale = stale or bool(events) or now_alive is not alive
             alive = self.screen.alive = now_alive
             read = self.source.progress()
-            self.screen.note = f"reading … {read:.0%}" if events and read < 0.9 else ""
-            pause = max(FRAME_SECS, self.cpu * DRAWING_SHARE)
+            catching_up = bool(events) and read < MOSTLY
+            self.screen.note = f"reading … {read:.0%}" if catching_up else ""
+            pause = max(CATCHING_UP_SECS if catching_up and self.frames > 1 else FRAME_SECS, self.cpu * DRAWING_SHARE)
             if stale and time.perf_counter() - self._began >= pause:
                 stale = False
                 self.app.invalidate()
