@@ -6,6 +6,7 @@ Law: the agent waits without its slot and without the tree; nobody's answer in t
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
@@ -38,6 +39,8 @@ class Approvals:
         attention = self.attention
         if attention is None or name not in self.asks or name in self._always:
             return None
+        # The run may not be kept beyond its ceiling by a person who does not come.
+        seconds = min(math.inf if self.seconds is None else self.seconds, agent.desk.secs_left())
         item = AttentionItem(
             id="",
             kind=AttentionKind.APPROVAL,
@@ -47,7 +50,7 @@ class Approvals:
             issue=agent.order.issue,
             options=APPROVALS,
             default=REFUSE,
-            deadline_secs=self.seconds,
+            deadline_secs=None if math.isinf(seconds) else seconds,
         )
         answers: list[Answered] = []
 
@@ -60,7 +63,7 @@ class Approvals:
             self._always.add(name)
         if answer.choice in (APPROVE, ALWAYS):
             return None
-        said = f"nobody answered within {self.seconds:g} s" if answer.expired else "the operator refused this call"
+        said = f"nobody answered within {seconds:g} s" if answer.expired else "the operator refused this call"
         note = f": {answer.note}" if answer.note else ""
         message = f"{name}: {said}{note}. It was not carried out; do without it, or say in your ending what is left."
         return Refused(code=Code.REFUSED, message=message)

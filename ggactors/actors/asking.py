@@ -18,7 +18,7 @@ from ggactors.actors.spending import Hold
 from ggactors.actors.switch import WindDown
 from ggactors.ports import ModelFault
 from ggactors.protocol.events import Log, RetryWait, UsageSpent
-from ggactors.protocol.values import THE_PROVIDER, Status
+from ggactors.protocol.values import THE_PROVIDER, Kind, Status
 from ggactors.rules.backoff import wait_secs
 from ggactors.rules.ceilings import Breach
 from ggactors.rules.congestion import CONGESTED, PATIENCE, opens_at
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from ggactors.ports import Model
     from ggactors.protocol.crew import SpendLimits
     from ggactors.protocol.model import ModelReply, ModelRequest, RateLimits, Usage
-    from ggactors.protocol.values import Kind
     from ggactors.rules.priority import Weight
     from ggactors.rules.spend import Budget
 
@@ -169,7 +168,7 @@ class Asking:
         if fault.status not in CONGESTED:
             own = wait_secs(way.failed, retry_after=fault.retry_after, jitter=self.desk.jitter())
             way.not_before = now + own
-        wait = min(max(own, way.lane.flow.shut_until - now), self._secs_left())
+        wait = min(max(own, way.lane.flow.shut_until - now), self.desk.secs_left())
         later = self._after(way)
         if later is not None and lasts(way.failed, wait):
             return later
@@ -200,7 +199,7 @@ class Asking:
         try:
             if not place.settled():
                 self._show(waiting=True)
-                patience = min(self._secs_left(), math.inf if may_leave else self._elsewhere(way))
+                patience = min(self.desk.secs_left(), math.inf if may_leave else self._elsewhere(way))
                 with self.desk.switch.interruptible(self.agent), trio.move_on_after(patience):
                     await lane.wait(place)
                 reached = self.breach()
@@ -309,12 +308,9 @@ class Asking:
                 raise AssertionError("a call was refused for its spend, and no ceiling is reached")
 
     def _weight(self) -> Weight:
-        return weight(self.desk.chains, self.kind, self.issue)
-
-    def _secs_left(self) -> float:
-        """Give the seconds the run may still take, infinity for no end of them."""
-        most = self.desk.limits.max_runtime_secs
-        return math.inf if most is None else max(most - (self.desk.now() - self.desk.started), 0.0)
+        # Whoever works for a merge agent holds main as it does.
+        merges = self.desk.family.resolves_a_merge(self.agent)
+        return weight(self.desk.chains, Kind.MERGER if merges else self.kind, self.issue)
 
 
 def _spent_by(model: Model) -> Usage | None:

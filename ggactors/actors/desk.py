@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import field, frozen
@@ -70,3 +71,8 @@ class Desk:
     """The lanes to the providers."""
     chains: Chains = field(factory=Chains)
     """What each issue holds up, and the epic it is in."""
+
+    def secs_left(self) -> float:
+        """Give the seconds the run may still take, infinity for no end of them."""
+        most = self.limits.max_runtime_secs
+        return math.inf if most is None else max(most - (self.now() - self.started), 0.0)

@@ -65,6 +65,7 @@ class Floor:
     _leaving: bool = False
     _go: bool = False
     _heard: int = 0
+    """How often the person spoke; what other agents say gives nobody the floor back that was taken from the agent."""
     _last: SessionEnd | None = None
     _unverified: bool = False
     _lot: trio.lowlevel.ParkingLot = field(factory=trio.lowlevel.ParkingLot)
@@ -105,10 +106,10 @@ class Floor:
         """Take a letter that is about whose turn it is."""
         match letter:
             case Say(queued=True) if self.person:
-                self._heard += 1
+                self._heard += letter.sender == OPERATOR
                 self.prompts.append(letter)
             case Say():
-                self._heard += 1
+                self._heard += letter.sender == OPERATOR
                 self._talk.waiting.append(letter)
             case GoOn():
                 self._go = True

@@ -85,7 +85,7 @@ class Talk:
             self.mail.unread(letter)
             return None
         floor = self.floors.get(agent)
-        if floor is not None:
+        if floor is not None and sender == OPERATOR:
             floor.spoken_to()
         return posted
 

@@ -194,7 +194,8 @@ class Invariants:
         self.an_issue_is_worked_by_one_agent_at_a_time_D1(agent, event)
         self.living[agent] = None
         self.states[agent] = "spawned"
-        if event.parent is not None and event.parent not in self.living:
+        broke = any(name == event.parent for name, _ in self.run.crashes)  # it was made before, and comes to life now
+        if event.parent is not None and event.parent not in self.living and not broke:
             self.breach("nobody_is_spawned_by_the_dead", f"{agent} is spawned by {event.parent}, which has ended")
 
     def an_issue_is_worked_by_one_agent_at_a_time_D1(self, agent: str, event: events.AgentSpawned) -> None:

@@ -35,6 +35,8 @@ class People:
     _nursery: trio.Nursery | None = None
     _chance: random.Random = field(init=False)
     _words: int = 0
+    _held: bool = False
+    """Whether the root was interrupted and nobody spoke since."""
 
     def __attrs_post_init__(self) -> None:
         """Take their own dice."""
@@ -49,7 +51,14 @@ class People:
             await trio.sleep_forever()
 
     def hear(self, staff: Staff, event: Event) -> None:
-        """Take up what waits for somebody."""
+        """Take up what waits for somebody, and see to it that nobody goes on whose turn was cut before they speak (G7)."""
+        match event:
+            case events.Message(agent="root", state="queued", sender="operator"):
+                self._held = False
+            case events.AgentState(agent="root", state="running") if self._held:
+                self.breach("the_floor_is_the_persons_until_they_speak_G7", f"{ROOT} goes on by itself")
+            case _:
+                pass
         if not isinstance(event, events.Attention) or event.state != AttentionState.OPEN or self._nursery is None:
             return
         if event.kind == AttentionKind.APPROVAL:
@@ -95,7 +104,8 @@ class People:
                 if pending:
                     talk.mail.withdraw(chance.choice(pending).id)
             case _:
-                talk.go_on(ROOT)
+                if talk.go_on(ROOT):
+                    self._held = False
 
     def _say(self, staff: Staff, *, queued: bool) -> None:
         self._words += 1
@@ -104,7 +114,7 @@ class People:
     async def _see_it_arrive(self, staff: Staff) -> None:
         """See to it that an interrupt that was accepted brings the floor, whatever the turn was parked on (H45)."""
         with trio.move_on_after(PATIENCE_SECS) as patience:
-            await staff.talk.persons_turn(ROOT)
+            self._held = await staff.talk.persons_turn(ROOT)
         member = staff.family.members.get(ROOT)
         leaves = member is None or member.ending or member.status is not None
         if patience.cancelled_caught and not leaves and staff.switch.status is None:

@@ -13,7 +13,7 @@ from ggactors.app.masking import MaskedModel
 from ggactors.ports import LaunchRefused, ModelFault
 from ggactors.protocol.model import ModelReply, ToolCall, Usage
 from ggactors.protocol.values import Problem, Status
-from ggactors.testing.crews import finish, issue, shell, turn, wait
+from ggactors.testing.crews import finish, issue, shell, turn, wait, write
 from ggactors.testing.memory import MemoryRepository, broken
 from ggactors.testing.simulation import Simulation
 from ggactors.tools.mask import Mask
@@ -246,6 +246,27 @@ def test_a_leave_that_was_overtaken_while_it_waited_for_its_budget_asks_nobody_C
     (first, _), *others = asked
     assert len(others) == 2
     assert all(at - first > 7200 for at, _ in others)
+
+
+def test_a_subagent_of_a_merge_agent_is_served_before_the_work_that_main_is_held_from():
+    script = {
+        "root": [turn(issue("Left"), issue("Right")), wait("ISSUE-1", "ISSUE-2"), finish()],
+        "ISSUE-1.0i": [turn(write("f", "left\n")), finish()],
+        "ISSUE-2.0i": [turn(write("f", "right\n"), delaySecs=1), finish()],
+        "ISSUE-2.0m": [
+            turn(("spawn_subagent", {"agent": "merger", "prompt": "x"})),
+            turn(("wait_for_subagents", {})),
+            turn(write("f", "left\nright\n")),
+            finish(),
+        ],
+        "*s": [finish()],
+    }
+    hands = [{"id": "files"}, {"id": "shell"}, {"id": "subagents", "params": {"maxDepth": 1}}]
+    roster = [{"agent": "merger", "scopes": ["subagent"]}]
+    run = Simulation(script=script, document={"agents": {"merger": {"capabilities": hands, "roster": roster}}})
+    assert simulated(run).issues == {"ISSUE-1": "done", "ISSUE-2": "done"}
+    merger, below = (run.actors[name]._asking._weight() for name in ("ISSUE-2.0m", "ISSUE-2.0m.0s"))
+    assert below == merger
 
 
 # ------------------------------------------------------------ hiring

@@ -126,6 +126,40 @@ def test_prose_is_answered_when_the_tasks_that_queued_behind_it_were_withdrawn_G
     assert models.ends == ["user", "user"]
 
 
+def test_what_a_subagent_says_takes_the_floor_from_nobody_who_interrupted_G7_H45():
+    family = {
+        "capabilities": [{"id": "files"}, {"id": "subagents", "params": {"maxDepth": 1}}],
+        "roster": [{"agent": "coder", "scopes": ["subagent"]}],
+    }
+    document = {"board": False, "agents": {"lead": family, "coder": family}}
+    script = {
+        "root": [
+            turn(("spawn_subagent", {"agent": "coder", "prompt": "x"})),
+            turn(("wait_for_subagents", {})),
+            finish(),
+        ],
+        "root.0s": [turn(("send_message", {"agent": "root", "text": "half done"}), delaySecs=20), finish()],
+    }
+    run = Simulation(script=script, document=document, launch={"interactive": True})
+    floor = []
+
+    async def person(staff):
+        await trio.sleep(10)
+        assert staff.talk.interrupt("root")
+        assert await staff.talk.persons_turn("root")
+        await trio.sleep(60)
+        floor.append((staff.talk.floors["root"].idle, [one.text for one in staff.talk.mail.pending("root")]))
+        staff.talk.send("root", "go on", "operator")
+        assert await staff.talk.persons_turn("root")
+        staff.talk.leave("root")
+
+    run.beside = person
+    outcome = trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert outcome.status is Status.COMPLETED
+    assert floor == [(True, ["half done"])]
+    assert fates(run) == {"half done": ["queued", "delivered"], "go on": ["queued", "delivered"]}
+
+
 # ------------------------------------------------------------ the attention queue
 
 
@@ -155,3 +189,19 @@ def test_a_stall_that_ends_by_an_edge_that_was_dropped_is_no_longer_shown_H42():
     told = [(one.issue, one.state) for one in of_type(run, "attention", kind="stall")]
     assert sorted(told) == [(name, state) for name in ("ISSUE-3", "ISSUE-4") for state in ("open", "settled")]
     assert left == []
+
+
+def test_an_approval_that_nobody_gives_keeps_no_run_beyond_its_ceiling_C2_H42():
+    document = {
+        "board": False,
+        "limits": {"maxRuntimeSecs": 100},
+        "agents": {"lead": {"ask": ["write_file"], "askSecs": None}},
+    }
+    run = Simulation(
+        script={"root": [turn(("write_file", {"path": "a", "contents": "b"})), finish()]}, document=document
+    )
+    outcome = simulated(run)
+    assert outcome.status is Status.TIMED_OUT
+    assert [one.state for one in of_type(run, "attention")] == ["open", "expired"]
+    (refused,) = of_type(run, "tool_result")
+    assert "nobody answered within 100 s" in refused.output
