@@ -327,9 +327,12 @@ def each_reconciliation_is_told_once_W6(laws: Invariants) -> None:
 
 
 def a_defect_fails_what_it_struck_D8(laws: Invariants) -> None:
-    """The issue that was being reconciled when a defect was raised is failed, if it was not settled before (D8)."""
+    """The issue that was being reconciled when a defect was raised is failed, if it was not settled before (D8).
+
+    Somebody may revive one that was, in the turn the defect still leaves them.
+    """
     for name, _ in laws.run.crashes:
         issue_id = laws.issues.get(name) if name in laws.issues else laws.at_crash.get(name)
         issue = None if issue_id is None else laws.ledger.board.issues.get(issue_id)
-        if issue is not None and not issue.state.terminal:
+        if issue is not None and not issue.state.terminal and issue.state is not IssueState.OPEN:
             laws.breach("a_defect_fails_what_it_struck_D8", f"{name} broke down and {issue.id} is {issue.state}")
