@@ -100,6 +100,8 @@ def test_a_check_that_the_workspace_brings_needs_one_yes_remembered_for_its_cont
     asked = place.terminal("solo", "--model", "script/script.json", "--workspace", place.work, "--task", "x")
     asked.until("[y/N]")
     asked.type(b"y\r")
+    asked.until("task 1: completed")
+    asked.type(b"/quit\r")
     assert asked.end() == 0
     assert place.solo("--task", "x").returncode == 0
     check.write_text("touch other\n")
@@ -140,13 +142,13 @@ def test_the_model_is_that_of_the_crews_root_where_none_is_named(place):
     assert "ANTHROPIC_API_KEY" in none.stderr
 
 
-def test_a_terminal_gets_the_task_worked_on_and_is_told_that_there_is_no_prompt_yet(place):
+def test_without_a_person_a_terminal_gets_the_task_worked_on_and_no_prompt(place):
     place.script(finish("Done."))
     at = ("solo", "--model", "script/script.json", "--workspace", place.work)
-    terminal = place.terminal(*at, "--task", "x")
+    terminal = place.terminal(*at, "--task", "x", "--non-interactive")
     assert terminal.end() == 0
     assert "Done." in terminal.text()
-    bare = place.terminal(*at)
+    bare = place.terminal(*at, "--non-interactive")
     assert bare.end() == 2
     assert "--task" in bare.text()
 
