@@ -127,7 +127,7 @@ def issue_lines(
 ) -> tuple[list[str], int]:
     """Tell an issue: where it stands, who worked at it, its reviews, its diff. Answer the lines, and at which the diff begins.
 
-    ``diff`` is a unified one, or None while there is none; ``said`` says what it compares, or why there is none.
+    ``diff`` is one that ``diff_lines`` painted, or None while there is none; ``said`` says what it compares, or why there is none.
     """
     state = issue.state.replace("_", " ")
     lines = [
@@ -151,7 +151,7 @@ def issue_lines(
     if diff is None:
         lines += wrapped(said or "There is nothing to compare yet.", look, indent=2)
     else:
-        lines += diff_lines(diff, look)
+        lines += diff
     return lines, at
 
 

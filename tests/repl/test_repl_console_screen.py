@@ -14,6 +14,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from ggactors.app.diffing import IssueDiff
 from ggactors.protocol import events
+from ggactors.repl.console.kept import Kept, Same
 from ggactors.repl.console.keys import Hand
 from ggactors.repl.console.legend import KEYS
 from ggactors.repl.console.painting import LOOKS, fitted, from_painted
@@ -226,6 +227,29 @@ def test_a_screen_drawn_all_along_ends_as_one_drawn_once_T2(cuts, size, tab, at)
     after = screen_of(WHOLE, tab=tab)
     after.looking.list.at = at
     assert live.draw(*size) == after.draw(*size)
+
+
+def test_only_rows_in_sight_are_worded(monkeypatch):
+    from ggactors.repl.console import screen as module
+
+    agents = [event for number in range(500) for event in (spawned(f"a{number}"), state(f"a{number}", "running"))]
+    worded: list[str] = []
+    monkeypatch.setattr(
+        module,
+        "agent_line",
+        lambda row, *rest, wording=module.agent_line: (worded.append(row.key), wording(row, *rest))[1],
+    )
+    screen = screen_of(stamped([started(), *agents]))
+    screen.draw(100, 30)
+    assert 0 < len(worded) < 30
+
+
+def test_what_is_kept_is_made_anew_for_another_thing_that_looks_the_same():
+    kept, made = Kept(), []
+    one, other = [1], [1]
+    for thing in (one, one, other, other, one):
+        kept.get("x", Same(thing), lambda: made.append(1))
+    assert len(made) == 3
 
 
 def test_a_chosen_row_stays_chosen_while_others_come():

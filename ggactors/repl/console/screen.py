@@ -6,28 +6,21 @@ worded; what is costly to lay out is kept until the fold says that it changed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 from attrs import define, field, frozen
 
 from ggactors.protocol.values import IssueState
+from ggactors.repl.console.kept import Kept, Same
 from ggactors.repl.console.legend import help_lines
 from ggactors.repl.console.painting import Line, fitted, from_cells, from_painted
+from ggactors.repl.console.reading import Reading
 from ggactors.repl.console.state import Looking, Side, Tab
-from ggactors.telemetry.closeup import (
-    TranscriptPages,
-    agent_heading,
-    attention_lines,
-    epic_lines,
-    issue_lines,
-    review_lines,
-)
 from ggactors.telemetry.plaintext import Look, one_line
 from ggactors.telemetry.project import (
     EpicRow,
     IssueRow,
     ProjectRow,
-    ReviewRow,
     id_width,
     project_head,
     project_line,
@@ -38,10 +31,9 @@ from ggactors.telemetry.standing import elapsed_text, run_state, standing_cells
 from ggactors.telemetry.tree import AgentRow, agent_columns, agent_head, agent_line, agent_rows, agent_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Callable, Sequence
 
     from ggactors.repl.console.diffs import Diffs
-    from ggactors.telemetry.folds import IssueView
     from ggactors.telemetry.plaintext import Cell
     from ggactors.telemetry.watchfold import WatchFold
 
@@ -52,8 +44,6 @@ STACKED = 20
 
 ROOMY = 14
 """Rows of the detail from which its heading stands apart."""
-
-T = TypeVar("T")
 
 
 @frozen
@@ -82,7 +72,6 @@ class Places:
     tabs: dict[Tab, Box] = field(factory=dict)
     detail_lines: int = 0
     detail_room: int = 1
-    diff_at: int = 0
 
 
 class Screen:
@@ -97,7 +86,8 @@ class Screen:
         self.note = ""
         """What is said in the place of the keys, for as long as it stands here."""
         self.places = Places()
-        self._kept: dict[str, tuple[Hashable, Any]] = {}
+        self._kept = Kept()
+        self._reading = Reading(fold, diffs)
 
     # ------------------------------------------------------------ what there is
 
@@ -113,21 +103,21 @@ class Screen:
 
     def stalls(self) -> dict[str, str]:
         """Give the stalled issues, each with the failed one it stands behind."""
-        return self._keep("stalls", self.fold.board, self.fold.stalls)
+        return self._kept.get("stalls", self.fold.board, self.fold.stalls)
 
     def _keys(self) -> dict[str, int]:
         rows = self.rows()
-        return self._keep(
-            f"keys {self.looking.tab}", (id(rows), len(rows)), lambda: {row.key: at for at, row in enumerate(rows)}
+        return self._kept.get(
+            f"keys {self.looking.tab}", Same(rows), lambda: {row.key: at for at, row in enumerate(rows)}
         )
 
     def _agents(self) -> list[AgentRow]:
-        every = self._keep("agents", self.fold.shape, lambda: agent_rows(self.fold))
+        every = self._kept.get("agents", self.fold.shape, lambda: agent_rows(self.fold))
         word, living = self.looking.filter.casefold(), self.looking.living
         if not word and not living:
             return every
         # States change without a change of shape, so what the filter lets through is asked again with every event.
-        return self._keep(
+        return self._kept.get(
             "agents seen",
             (self.fold.seq, word, living),
             lambda: [
@@ -139,7 +129,7 @@ class Screen:
 
     def _project(self) -> list[ProjectRow]:
         word, living, closed = self.looking.filter.casefold(), self.looking.living, tuple(sorted(self.looking.closed))
-        return self._keep(
+        return self._kept.get(
             "project",
             # Without a filter an issue keeps its place whatever becomes of it.
             (self.fold.board if word or living else 0, self.fold.outline, word, living, closed),
@@ -155,13 +145,6 @@ class Screen:
             stalls = self.stalls()
             rows = [row for row in rows if word in project_words(row, stalls)]
         return rows
-
-    def _keep(self, name: str, version: Hashable, make: Callable[[], T]) -> T:
-        known = self._kept.get(name)
-        if known is None or known[0] != version:
-            known = self._kept[name] = (version, make())
-        kept: T = known[1]
-        return kept
 
     # ------------------------------------------------------------ the picture
 
@@ -289,13 +272,13 @@ class Screen:
         if self.looking.tab is Tab.AGENTS:
             agents = self._agents()
             # The columns stay where they are while rows scroll, so all rows count.
-            columns = self._keep(
-                "columns", (id(agents), fold.shape, width, fold.view.spend.cost is not None),
+            columns = self._kept.get(
+                "columns", (Same(agents), fold.shape, width, fold.view.spend.cost is not None),
                 lambda: agent_columns(agents, width, cost=fold.view.spend.cost is not None),
             )  # fmt: skip
             return from_cells(agent_head(columns, width)), lambda at: agent_line(agents[at], fold, columns, width)
         project = self._project()
-        ids = self._keep("ids", (id(project), fold.outline, width), lambda: id_width(project, width))
+        ids = self._kept.get("ids", (Same(project), width), lambda: id_width(project, width))
         stalls = self.stalls()
         return from_cells(project_head(ids, width)), lambda at: project_line(project[at], fold, stalls, ids, width)
 
@@ -309,17 +292,18 @@ class Screen:
     def _detail(self, box: Box) -> list[Line]:
         self.places.detail = box
         look = Look(width=max(10, box.width - 2), colour=True)
-        head, lines = self._told(look)
-        looking = self.looking
+        looking, row = self.looking, self.chosen()
+        told = self._reading.attention(look) if looking.attention else self._reading.of(row, look)
+        head, lines = told.head, told.lines
         if head and box.height >= ROOMY:
             head = [*head, ""]
         room = max(1, box.height - len(head))
         last = max(0, len(lines) - room)
         sticks = looking.follow and looking.tab is Tab.AGENTS and not looking.attention
         if looking.seeking:
-            looking.detail_top = self.places.diff_at
+            looking.detail_top = told.diff_at
         looking.detail_top = last if sticks else min(looking.detail_top, last)
-        while looking.detail_top < room and (more := self._earlier()):
+        while not looking.attention and looking.detail_top < room and (more := self._reading.earlier(row)):
             looking.detail_top += more
         self.places.detail_lines, self.places.detail_room = len(lines), room
         shown = lines[looking.detail_top : looking.detail_top + room]
@@ -329,50 +313,10 @@ class Screen:
         out += [[] for _ in range(box.height - len(out))]
         return out[: box.height]
 
-    def _worked(self, issue: IssueView) -> int:
-        """Count the turns at an issue, as long as they may change what lies in its worktree."""
-        if issue.state is IssueState.DONE:
-            return 0
-        agents = (self.fold.view.agents_by_id.get(name) for name in self.fold.agents_of.get(issue.id, ()))
-        return sum(agent.turns for agent in agents if agent is not None)
-
     def word_all(self) -> None:
         """Word the whole transcript that is shown."""
-        while self._earlier():
+        while self._reading.earlier(self.chosen()):
             pass
-
-    def _earlier(self) -> int:
-        """Word more of what was before what is shown; answer how many lines that is."""
-        row = self.chosen()
-        kept = self._kept.get("pages")
-        if not isinstance(row, AgentRow) or self.looking.attention or kept is None or kept[1].agent != row.agent.id:
-            return 0
-        pages: TranscriptPages = kept[1]
-        return pages.earlier(self.fold)
-
-    def _told(self, look: Look) -> tuple[list[str], list[str]]:
-        """Give what stands still at the top of the detail, and the lines that scroll below it."""
-        fold, row = self.fold, self.chosen()
-        if self.looking.attention:
-            return [], attention_lines(list(fold.waiting.values()), look)
-        match row:
-            case None:
-                return [], []
-            case AgentRow(agent=agent):
-                pages = self._keep("pages", (agent.id, look), lambda: TranscriptPages(agent.id, look))
-                return agent_heading(fold, agent, look), pages.lines(fold)
-            case EpicRow():
-                return [], self._keep("epic", (row.id, fold.board, look), lambda: epic_lines(fold, row, look))
-            case ReviewRow():
-                lines = review_lines(row.review, look)
-                return lines[:1], lines[1:]
-            case IssueRow(issue=issue):
-                found = self.diffs.of(issue, self._worked(issue)) if self.diffs is not None else None
-                version = (issue.id, fold.board, fold.seq if issue.state is not IssueState.DONE else 0, look, id(found))
-                diff, said = (found.lines, found.of or found.why) if found is not None else (None, "Looking …")
-                lines, at = self._keep("issue", version, lambda: issue_lines(fold, issue, look, diff=diff, said=said))
-                self.places.diff_at = max(0, at - 2)
-                return lines[:2], lines[2:]
 
 
 def _marked(line: Line, width: int, *, chosen: bool) -> Line:
