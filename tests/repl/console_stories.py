@@ -7,7 +7,11 @@ from pathlib import Path
 
 from attrs import evolve
 
+from ggactors.app.diffing import IssueDiff
 from ggactors.protocol import events
+from ggactors.repl.console.screen import Screen
+from ggactors.repl.console.state import Looking
+from ggactors.telemetry.watchfold import WatchFold
 
 sys.path.append(str(Path(__file__).parents[1] / "telemetry"))
 
@@ -15,15 +19,19 @@ from telemetry_stories import RUN, issue, merged, spawned, started, state, summa
 
 __all__ = [
     "RUN",
+    "Still",
     "busy_run",
+    "choose",
     "hostile",
     "issue",
     "merged",
+    "screen_of",
     "spawned",
     "stamped",
     "started",
     "state",
     "summary",
+    "text_of",
     "turn",
     "usage",
     "whole_run",
@@ -88,3 +96,26 @@ def busy_run() -> list[events.Event]:
             *known[-6:],
         ]
     )
+
+
+class Still:
+    """Diffs that are there at once."""
+
+    def of(self, issue, worked=0):
+        return IssueDiff(("diff --git a/x b/x", "@@ -1 +1 @@", "-old \x1b[31m", "+new"), of="merge and main")
+
+    def look_again(self):
+        self.again = True
+
+
+def screen_of(stream, **looking) -> Screen:
+    return Screen(WatchFold().take_all(stream), Looking(**looking), slots=4, diffs=Still())
+
+
+def text_of(screen: Screen, width: int = 120, height: int = 40) -> str:
+    return "\n".join("".join(text for _, text in line).rstrip() for line in screen.draw(width, height))
+
+
+def choose(screen: Screen, key: str) -> Screen:
+    screen.looking.list.key = key
+    return screen

@@ -4,50 +4,33 @@ from __future__ import annotations
 
 import re
 
-import pytest
-from console_stories import busy_run, issue, spawned, stamped, started, state, turn, usage, whole_run
+from console_stories import (
+    busy_run,
+    choose,
+    issue,
+    screen_of,
+    spawned,
+    stamped,
+    started,
+    state,
+    text_of,
+    turn,
+    usage,
+    whole_run,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prompt_toolkit.data_structures import Point
-from prompt_toolkit.mouse_events import MouseButton, MouseEvent, MouseEventType
 from prompt_toolkit.utils import get_cwidth
 
-from ggactors.app.diffing import IssueDiff
 from ggactors.protocol import events
 from ggactors.repl.console.kept import Kept, Same
 from ggactors.repl.console.keys import Hand
-from ggactors.repl.console.legend import KEYS
 from ggactors.repl.console.painting import LOOKS, fitted, from_painted
-from ggactors.repl.console.screen import Screen
-from ggactors.repl.console.state import Looking, Side, Tab
-from ggactors.telemetry.closeup import PAGE, call_lines, diff_lines
+from ggactors.repl.console.state import Side, Tab
+from ggactors.telemetry.closeup import call_lines, diff_lines
 from ggactors.telemetry.plaintext import Look
-from ggactors.telemetry.watchfold import WatchFold
 
 WHOLE = busy_run()
-
-
-class Still:
-    """Diffs that are there at once."""
-
-    def of(self, issue, worked=0):
-        return IssueDiff(("diff --git a/x b/x", "@@ -1 +1 @@", "-old \x1b[31m", "+new"), of="merge and main")
-
-    def look_again(self):
-        self.again = True
-
-
-def screen_of(stream, **looking) -> Screen:
-    return Screen(WatchFold().take_all(stream), Looking(**looking), slots=4, diffs=Still())
-
-
-def text_of(screen: Screen, width: int = 120, height: int = 40) -> str:
-    return "\n".join("".join(text for _, text in line).rstrip() for line in screen.draw(width, height))
-
-
-def choose(screen: Screen, key: str) -> Screen:
-    screen.looking.list.key = key
-    return screen
 
 
 # ---------------------------------------------------------------- what is shown
@@ -269,128 +252,6 @@ def test_a_change_of_state_is_shown_without_a_new_layout():
     screen.fold.take(issue("start", "ISSUE-1", "in_progress"))
     assert screen.rows() is before
     assert "in progress" in text_of(screen)
-
-
-# ---------------------------------------------------------------- keys
-
-
-def test_a_filter_lets_through_what_has_its_words_and_follows_the_states():
-    screen = screen_of(
-        stamped([started(), spawned("root", kind="root"), spawned("a"), state("a", "running")]), filter="running"
-    )
-    assert [row.key for row in screen.rows()] == ["a"]
-    screen.fold.take(state("root", "running"))
-    assert [row.key for row in screen.rows()] == ["root", "a"]
-    screen.looking.filter = "no such"
-    assert "Nothing here fits the filter" in text_of(screen)
-
-
-def test_only_what_is_not_over_is_shown_where_that_is_asked():
-    screen = screen_of(whole_run(), tab=Tab.PROJECT, living=True)
-    assert "AUTH-1" not in [row.key for row in screen.rows()]
-    assert "AUTH-2" in [row.key for row in screen.rows()]
-
-
-def test_enter_puts_the_issues_of_an_epic_away_and_shows_them_again():
-    screen = screen_of(WHOLE, tab=Tab.PROJECT)
-    hand = Hand(screen, lambda: None)
-    every = len(screen.rows())
-    hand.open()
-    assert len(screen.rows()) < every
-    assert "+ AUTH  Signing in" in text_of(screen)
-    hand.open()
-    assert len(screen.rows()) == every
-
-
-def long_talk(turns: int) -> Screen:
-    talk = [events.AssistantMessage(agent="root", text=f"word {number}") for number in range(turns)]
-    return screen_of(stamped([started(), spawned("root", kind="root"), state("root", "running"), *talk]))
-
-
-def test_a_transcript_follows_its_end_until_one_reads_further_up():
-    screen = long_talk(100)
-    hand = Hand(screen, lambda: None)
-    assert "word 99" in text_of(screen)
-    screen.fold.take(events.AssistantMessage(agent="root", text="word 100"))
-    assert "word 100" in text_of(screen)
-    hand.open()
-    hand.move(-5)
-    text_of(screen)
-    before = screen.looking.detail_top
-    screen.fold.take(events.AssistantMessage(agent="root", text="word 101"))
-    assert "word 101" not in text_of(screen)
-    assert screen.looking.detail_top == before
-    hand.end(last=True)
-    assert "word 101" in text_of(screen)
-    screen.fold.take(events.AssistantMessage(agent="root", text="word 102"))
-    assert "word 102" in text_of(screen), "at the end it follows again"
-
-
-def test_a_long_transcript_is_worded_from_its_end_and_read_to_its_beginning():
-    screen = long_talk(3 * PAGE)
-    hand = Hand(screen, lambda: None)
-    assert f"word {3 * PAGE - 1}" in text_of(screen)
-    assert screen.places.detail_lines < 3 * PAGE, "not all of it is worded"
-    hand.open()
-    seen: set[str] = set()
-    for _ in range(3 * PAGE):
-        seen |= set(re.findall(r"word \d+", text_of(screen)))
-        hand.page(-1)
-    assert len(seen) == 3 * PAGE
-    hand.end(last=True)
-    text_of(screen)
-    hand.end(last=False)
-    assert "# Brief of root" in text_of(screen)
-
-
-def test_back_goes_from_the_detail_to_the_list_and_then_drops_the_filter():
-    screen = screen_of(WHOLE, filter="auth")
-    hand = Hand(screen, lambda: None)
-    hand.open()
-    assert screen.looking.side is Side.DETAIL
-    hand.back()
-    assert (screen.looking.side, screen.looking.filter) == (Side.LIST, "auth")
-    hand.back()
-    assert screen.looking.filter == ""
-
-
-def test_the_key_of_the_diff_goes_to_the_diff_as_it_is_now():
-    screen = choose(screen_of(whole_run(), tab=Tab.PROJECT), "AUTH-1")
-    text_of(screen, 80, 24)
-    Hand(screen, lambda: None).diff()
-    assert screen.looking.side is Side.DETAIL
-    assert screen.diffs.again
-    assert "diff --git a/x b/x" in text_of(screen, 80, 24)
-
-
-@pytest.mark.parametrize("size", [(80, 12), (100, 30), (180, 40)])
-def test_the_mouse_chooses_rows_and_tabs_and_its_wheel_scrolls(size):
-    screen = screen_of(WHOLE)
-    hand = Hand(screen, lambda: None)
-
-    def mouse(x: int, y: int, kind=MouseEventType.MOUSE_UP) -> str:
-        hand.mouse(MouseEvent(Point(x, y), kind, MouseButton.LEFT, frozenset()))
-        return text_of(screen, *size)
-
-    text_of(screen, *size)
-    mouse(5, screen.places.list.y + 2)
-    assert screen.chosen().key == "ISSUE-1.0i"
-    mouse(5, screen.places.list.y + 2)
-    assert screen.looking.side is Side.DETAIL, "a second click opens it"
-    hand.back()
-    text_of(screen, *size)
-    mouse(5, screen.places.list.y, MouseEventType.SCROLL_DOWN)
-    assert screen.looking.list.at == 5
-    mouse(screen.places.tabs[Tab.PROJECT].x + 2, 0)
-    assert screen.looking.tab is Tab.PROJECT
-    mouse(10**4, 10**4)
-
-
-def test_the_help_names_every_key_and_any_key_closes_it():
-    screen = screen_of(WHOLE, help=True)
-    text = text_of(screen, 100, 30)
-    assert all(what in text for _, what in KEYS)
-    assert len(screen.draw(20, 3)) == 3
 
 
 def test_an_empty_run_says_what_is_not_there_yet():

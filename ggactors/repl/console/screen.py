@@ -188,7 +188,7 @@ class Screen:
         ):
             text = f" {number} {tab.capitalize()} {count:,} "
             self.places.tabs[tab] = Box(x, 0, len(text), 1)
-            line.append(("class:tab.open" if tab is self.looking.tab else "class:tab", text))
+            line.append(("class:sheet.open" if tab is self.looking.tab else "class:sheet", text))
             x += len(text)
         state = run_state(self.fold, alive=self.alive)
         colour = (
