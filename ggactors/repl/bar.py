@@ -33,8 +33,8 @@ class Standing:
     slots: int
     phase: str
     """What goes on, in a word or two: ``your turn``, ``working``, ``paused``, …"""
-    calm: bool
-    """Whether the phase wants nothing of the person."""
+    style: str
+    """How the phase is shown: ``good``, ``strong`` or ``warn``."""
     waiting: int = 0
     unread: int = 0
 
@@ -42,7 +42,7 @@ class Standing:
 def bar_pieces(view: RunView | None, standing: Standing) -> Pieces:
     """Compose the bar."""
     pieces: list[tuple[str, str]] = [
-        ("class:bar.good" if standing.calm else "class:bar.warn", standing.phase),
+        (f"class:bar.{standing.style}", standing.phase),
         BETWEEN,
         ("class:bar.strong", one_line(standing.crew)),
     ]

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import trio
 
 from ggactors.repl.looking import find_issue, log_lines, seen
-from ggactors.telemetry.plaintext import cut, one_line, safe
+from ggactors.telemetry.closeup import diff_lines
+from ggactors.telemetry.plaintext import one_line, safe
 from ggactors.telemetry.render import counted
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from ggactors.repl.live import Live
     from ggactors.repl.session import Session
     from ggactors.telemetry.reportboard import FileStat
-
-MOST_DIFF = 1000
 
 
 async def do_land(session: Session, _: str) -> None:
@@ -98,21 +97,7 @@ async def do_diff(session: Session, rest: str) -> None:
         session.tell(one_line(found.why))
         return
     look = session.face.look()
-    shown = [
-        look.paint(cut(safe(line).expandtabs(4), look.width), _diff_colour(line)) for line in found.lines[:MOST_DIFF]
-    ]
-    more = len(found.lines) - len(shown)
-    session.face.show([look.paint(f"{issue.id}: {one_line(found.of)}", "bold"), *shown])
-    if more:
-        session.tell(f"… {more:,} lines more; git has them all")
-    elif not shown:
-        session.tell("It changes nothing.")
-
-
-def _diff_colour(line: str) -> str:
-    if line.startswith(("+++", "---", "diff ")):
-        return "bold"
-    return {"+": "green", "-": "red", "@": "cyan"}.get(line[:1], "")
+    session.face.show([look.paint(f"{issue.id}: {one_line(found.of)}", "bold"), *diff_lines(found.lines, look)])
 
 
 async def do_export(session: Session, rest: str) -> None:

@@ -9,6 +9,8 @@ import trio
 
 from ggactors.ports import LaunchRefused
 from ggactors.repl.face import CannotHere
+from ggactors.repl.told import in_full
+from ggactors.telemetry.closeup import review_lines
 from ggactors.telemetry.folds import RunView
 from ggactors.telemetry.jsonl import read_events
 from ggactors.telemetry.plaintext import Look, one_line, wrapped
@@ -84,10 +86,7 @@ def _issue(issue: IssueView, view: RunView, look: Look) -> list[str]:
     if issue.reason:
         lines += wrapped(issue.reason, look, indent=2)
     for review in issue.reviews:
-        held = [review.reviewer] if review.reviewer else list(review.approvals)
-        who = ", ".join(one_line(str(one.get("agent") or "")) for one in held)
-        lines.append(f"  Review {review.round}: {one_line(review.verdict)}{f' by {who}' if who else ''}")
-        lines += [line for item in review.items for line in wrapped(f"- {item}", look, indent=4)]
+        lines += [f"  {line}" for line in review_lines(review, look)]
     if issue.merge is not None and issue.merge.merged:
         lines.append(f"  merged as {one_line((issue.merge.commit or '')[:10])}; /diff {one_line(issue.id)} shows it")
     elif issue.merge is not None:
@@ -128,7 +127,7 @@ async def do_agent(session: Session, rest: str) -> None:
 def _story(path: Path, agent: str, look: Look) -> Iterator[str]:
     for event in read_events(path):
         if event.agent == agent:
-            yield from tell(event, look)
+            yield from in_full(event, look)
 
 
 def log_lines(path: Path) -> Iterator[str]:

@@ -49,6 +49,7 @@ def _terminal(opening: Opening, session: list[Session], *, colour: bool) -> Face
     from ggactors.repl.history import KeptHistory
     from ggactors.repl.settings import read_settings
     from ggactors.repl.terminal import TerminalFace
+    from ggactors.rules.secrets import told_apart
     from ggactors.store.folder import private_folder, state_home
     from ggactors.tools.mask import Mask
 
@@ -58,7 +59,7 @@ def _terminal(opening: Opening, session: list[Session], *, colour: bool) -> Face
     except OSError:
         home = Path(os.devnull)  # a history that cannot be kept is none
     settings = read_settings(os.environ)
-    mask = Mask(secrets_of(os.environ))
+    mask = Mask(told_apart(secrets_of(os.environ))[0])
     face = TerminalFace(
         settings=settings,
         history=KeptHistory(home / "history.jsonl", mask.text),

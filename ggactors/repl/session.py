@@ -322,30 +322,30 @@ class Session:
         live = self.live
         self.face.busy = live is not None
         crew = self.opening.reading.crew
-        phase, calm = self._phase(live)
+        phase, style = self._phase(live)
         standing = Standing(
             crew=crew.name if crew is not None else "?",
             slots=crew.limits.max_parallel if crew is not None else 0,
             phase=phase,
-            calm=calm,
+            style=style,
             waiting=len(live.run.attention()) if live is not None and live.run is not None else 0,
             unread=len(live.run.pending()) if live is not None and live.run is not None else 0,
         )
         self.face.bar = bar_pieces(live.view if live is not None else None, standing)
         self.face.refresh()
 
-    def _phase(self, live: Live | None) -> tuple[str, bool]:
+    def _phase(self, live: Live | None) -> tuple[str, str]:
         if live is None:
-            return "ready", True
+            return "ready", "good"
         if live.run is None:
-            return "launching", False
+            return "launching", "strong"
         if live.stopping:
-            return "stopping", False
+            return "stopping", "warn"
         if live.paused:
-            return "paused", False
+            return "paused", "warn"
         if live.persons_turn:
-            return "your turn", True
-        return "working", False
+            return "your turn", "good"
+        return "working", "strong"
 
     def known(self) -> Known:
         """Name what may be typed now. Called from the face's thread: it copies, and holds nothing."""

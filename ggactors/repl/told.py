@@ -11,6 +11,7 @@ from attrs import define
 
 from ggactors.protocol import events
 from ggactors.protocol.values import Kind
+from ggactors.telemetry.closeup import call_lines
 from ggactors.telemetry.plaintext import Look, cut, one_line, wrapped
 from ggactors.telemetry.story import headline, local_time, tell
 
@@ -21,6 +22,7 @@ ROOT = Kind.ROOT.value
 YOU = "you"
 BULLET = "● "
 CALL_SHOWN = 400
+WIDE = Look(width=10_000)
 COLOURS = {"done": "green", "fail": "red", "warning": "yellow", "error": "red"}
 
 
@@ -35,7 +37,7 @@ class Telling:
     def lines(self, event: events.Event, look: Look) -> list[str]:
         """Tell an event; empty for what says nothing."""
         if event.agent is not None and event.agent == self.followed and event.agent != self.root:
-            told = tell(event, look)
+            told = in_full(event, look)
             return [look.paint(f"{one_line(event.agent)} │ ", "dim") + line for line in told if line.strip()]
         if event.agent == self.root:
             own = self._of_root(event, look)
@@ -59,8 +61,8 @@ class Telling:
             case events.AssistantMessage():
                 return said_lines(event.text, look)
             case events.ToolCalled():
-                call = next((line.strip() for line in tell(event, Look(width=look.width))), "")
-                return [look.paint(cut(f"  {one_line(call[:CALL_SHOWN])}", look.width), "dim")]
+                call = one_line(call_lines(event, WIDE)[0][:CALL_SHOWN])
+                return [look.paint(cut(f"  {call}", look.width), "dim")]
             case events.ToolAnswered(ok=False):
                 said = one_line(f"{event.code or 'failed'}: {event.output[:CALL_SHOWN]}")
                 return [look.paint(cut(f"    ✗ {said}", look.width), "red")]
@@ -74,6 +76,15 @@ class Telling:
     def _line(self, event: events.Event, text: str, look: Look, colour: str) -> str:
         clock = local_time(event.time)
         return f"{look.paint(clock, 'dim')} {look.paint(cut(text, look.width - len(clock) - 1), colour)}"
+
+
+def in_full(event: events.Event, look: Look) -> list[str]:
+    """Tell an event of an agent's turn in full, calls laid out to be read."""
+    match event:
+        case events.ToolCalled():
+            return call_lines(event, look)
+        case _:
+            return tell(event, look)
 
 
 def said_lines(text: str, look: Look) -> list[str]:

@@ -276,7 +276,7 @@ async def test_looking_commands_show_the_run_live_and_after_it(room):
         face.type("/agents")
         at = await face.until("ISSUE-1.0i.0r", after=at)
         face.type("/issue issue-1")
-        at = await face.until("Review 1: approved by ISSUE-1.0i.0r", after=at)
+        at = await face.until("approved by ISSUE-1.0i.0r", after=at)
         face.type("/issue ISSUE-7")
         at = await face.until("No issue is called ISSUE-7; there are ISSUE-1.", after=at)
         face.type("/diff ISSUE-1")

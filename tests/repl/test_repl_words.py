@@ -238,7 +238,7 @@ def test_the_bar_has_phase_crew_what_waits_slots_issues_and_spend():
     view.apply(
         events.UsageSpent(agent="root", profile="p", model="m", input=1000, cached_input=0, output=5, reasoning=0)
     )
-    standing = Standing(crew="demo", slots=4, phase="working", calm=False, waiting=2, unread=1)
+    standing = Standing(crew="demo", slots=4, phase="working", style="strong", waiting=2, unread=1)
     said = "".join(text for _, text in bar_pieces(view, standing))
     assert (
         said == "working │ demo │ ⚑ 2 for you │ slots 0/4 │ 1 open, 1 at work, 2 done │ 1,005 tokens │ 1 not read yet"
