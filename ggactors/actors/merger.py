@@ -26,6 +26,7 @@ from ggactors.runtime.mailbox import ActorGone
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from ggactors.actors.presence import Presence
     from ggactors.actors.switch import Switch
     from ggactors.actors.teardown import Teardown
     from ggactors.ports import Repository
@@ -68,8 +69,8 @@ class MergerActor:
     spawn: Callable[[AgentOrder], None]
     rested: Callable[[], None]
     """Called when there is nothing to merge for now."""
-    look_at_main: Callable[[], Awaitable[None]]
-    """Has what others than its own agents wrote into main put back."""
+    presence: Presence
+    """Knows whether main's own agents were at work there, and has what others wrote put back."""
     landed: Callable[[], Awaitable[None]] | None = None
     busy: bool = False
     """Whether a merge is under way, or looked for."""
@@ -148,10 +149,8 @@ class MergerActor:
         if self._left_over and (why := await self._put_back()) is not None:
             return _Account(outcome=MergeFailed(reason=f"an earlier merge still lies in the main workspace: {why}"))
         try:
-            await self.look_at_main()
-            await self.repository.guard_main()
-            pending = await self.repository.commit_main(Signature(agent=self.main_agent), main_message(self.main_agent))
-            if isinstance(pending, SealBlocked):
+            pending = await self._commit_main()
+            if pending is not None:
                 reason = f"the main workspace is not ready for a merge: {pending.reason}"
                 return _Account(outcome=MergeFailed(reason=reason))
             outcome = await self.repository.merge(job.issue, job.commit, signature, message)
@@ -165,6 +164,18 @@ class MergerActor:
         if not isinstance(begun, ConflictLeft):
             return _Account(outcome=begun)
         return await self._resolve(job, branch, begun.conflicts, inbox)
+
+    async def _commit_main(self) -> SealBlocked | None:
+        """Commit what main's agents changed, in their name (M6); where they were not at work main is not walked for it."""
+        untouched = await self.presence.look()
+        await self.repository.guard_main()
+        if untouched:
+            return None
+        pending = await self.repository.commit_main(Signature(agent=self.main_agent), main_message(self.main_agent))
+        if isinstance(pending, SealBlocked):
+            return pending
+        self.presence.committed()
+        return None
 
     async def _resolve(
         self, job: MergeJob, branch: str, conflicts: tuple[str, ...], inbox: Inbox[MergerLetter, None]

@@ -28,7 +28,11 @@ class Presence:
 
     repository: Repository
     emit: Callable[[Log], None]
+    private: bool = False
+    """Whether main is the run's own directory, where only its agents have a say."""
     _working: int = 0
+    _touched: bool = False
+    """Whether main's agents were at work since what they had changed was last committed."""
     _unsure: bool = False
     """Whether somebody's work ended without a look at what it left."""
     _looking: trio.Lock = field(factory=trio.Lock)
@@ -40,6 +44,7 @@ class Presence:
             if not self._working:
                 await self._look()
             self._working += 1
+            self._touched = True
         looked = False
         try:
             yield
@@ -53,26 +58,33 @@ class Presence:
                 self._working -= 1
                 self._unsure = True
 
-    async def look(self) -> None:
-        """Put back what nobody of main's changed, unless somebody is at work there just now."""
-        async with self._looking:
-            if not self._working:
-                await self._look()
+    async def look(self) -> bool:
+        """Put back what nobody of main's changed, unless somebody is at work there just now.
 
-    async def _look(self) -> None:
+        Tells whether main is known to hold just what is committed: then nothing is to be committed in its agents' name (M6).
+        """
+        async with self._looking:
+            return not self._working and await self._look() and self.private and not self._touched
+
+    def committed(self) -> None:
+        """Take note that what main's agents had changed is committed."""
+        self._touched = self._unsure or self._working > 0
+
+    async def _look(self) -> bool:
         if self._unsure:
             await self._leave()
-            return
+            return False
         try:
             found = await self.repository.restore_main()
         except RepositoryBroken as error:
             self._say(f"what changed in the main workspace is not known: {error}")
-            return
+            return False
         if found is not None:
             kept = f"; it is kept under {found.saved_ref}" if found.saved_ref else ""
             self._say(
                 f"something other than the agents that work in the main workspace wrote there: {found.what}{kept}"
             )
+        return True
 
     async def _leave(self) -> None:
         self._unsure = True  # also when this is cut short

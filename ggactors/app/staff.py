@@ -58,6 +58,7 @@ from ggactors.wire import Codec, Tagged
 if TYPE_CHECKING:
     from ggactors.app.launch import Launch
     from ggactors.app.workplace import Workplace
+    from ggactors.ports import Repository
     from ggactors.protocol.agent import AgentOrder
     from ggactors.protocol.events import Event
     from ggactors.protocol.git import Landing
@@ -176,7 +177,7 @@ class Staff:
         self._run = system.spawn("run", run, RUN_CODEC)
         self._nudged.append(self._run)
         repository = self.place.repository
-        presence = None if repository is None else Presence(repository=repository, emit=emit)
+        presence = None if repository is None else self._presence(repository)
         teardown = self._hire_office(presence)
         if self._board is not None and repository is not None and presence is not None and teardown is not None:
             scheduler = SchedulerActor(
@@ -200,7 +201,7 @@ class Staff:
                 merge_profile=launch.crew.board.merge_agent_id if launch.crew.board is not None else "",
                 spawn=self._spawn_merge_agent,
                 rested=self._rested,
-                look_at_main=presence.look,
+                presence=presence,
                 landed=self.closing.land_each if launch.crew.land == "each" else None,
             )
             self._between = (scheduler, merger)
@@ -208,6 +209,10 @@ class Staff:
             self._merger = system.spawn("merger", merger, MERGER_CODEC)
             self._nudged.append(self._merger)
         self._spawn(root_order(launch, repository), self.pool.seat(ROOT), None)
+
+    def _presence(self, repository: Repository) -> Presence:
+        private = self.launch.crew.checkout == "private"
+        return Presence(repository=repository, emit=self.place.emit, private=private)
 
     def _hire_office(self, presence: Presence | None) -> Teardown | None:
         """Make the desk and the hiring office; answer what tears worktrees down, where there are any."""
@@ -231,6 +236,7 @@ class Staff:
             gone=self._gone,
             board=self._board,
             pack=lambda fact: AGENT_FACTS.pack(mask.value(fact)),
+            clean=mask.value,
             mail=self.talk.mail,
             stop_run=self.stop,
             traffic=Traffic(now=trio.current_time, jitter=random.random),
