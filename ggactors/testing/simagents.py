@@ -15,9 +15,11 @@ import trio
 from attrs import define, field
 
 from ggactors.ports import ModelFault
+from ggactors.protocol.crew import SUBMIT_PROGRAM
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
 from ggactors.rules.window import estimate, tokens_of_tools
 from ggactors.testing import simhabits, simsteady
+from ggactors.testing.simprograms import SimPrograms, written
 from ggactors.testing.simprovider import Account
 
 if TYPE_CHECKING:
@@ -44,10 +46,18 @@ class Mind:
     epics: list[str] = field(factory=list)
     states: dict[str, str] = field(factory=dict)
     """The states it was told of issues, newest word."""
+    programs: SimPrograms = field(factory=SimPrograms)
+
+    @property
+    def codes(self) -> bool:
+        """Tell whether it answers with programs."""
+        return self.request is not None and any(spec.name == SUBMIT_PROGRAM for spec in self.request.tools)
 
     @property
     def results(self) -> tuple[ToolResult, ...]:
         """Return what the last turn's calls came to, in their order."""
+        if self.codes:
+            return tuple(self.programs.results.get(self.id, ()))
         messages = self.request.messages if self.request is not None else ()
         for message in reversed(messages):
             if message.role == "tool":
@@ -64,7 +74,10 @@ class Mind:
 
     def has(self, tool: str) -> bool:
         """Tell whether it is offered a tool."""
-        return self.request is not None and any(spec.name == tool for spec in self.request.tools)
+        if self.request is None:
+            return False
+        said = self.codes and f"{tool}(" in self.request.messages[0].text
+        return said or any(spec.name == tool for spec in self.request.tools)
 
     def likely(self, chance: float) -> bool:
         """Throw the dice."""
@@ -136,6 +149,7 @@ class RandomModel:
         if world.wave.window is not None and tokens > world.wave.window:
             raise ModelFault("the request is too long", status=400, overflow=True)
         if request.messages[-1].text.startswith(SUMMARY_ASKED):
+            mind.request = mind.request or request
             return _summary(mind, tokens, request.turn)
         mind.hear(request)
         move = next(self.served.habit, "I have nothing more to say.")
@@ -145,7 +159,7 @@ class RandomModel:
             case str():
                 return ModelReply(text=move, usage=Usage(input=tokens, output=5))
             case _:
-                return _reply(move, request.turn, tokens)
+                return _said(mind, move, request.turn, tokens)
 
     def take_spent(self) -> Usage | None:
         """Give what the last call spent if it was cut off."""
@@ -175,13 +189,22 @@ def _summary(mind: Mind, tokens: int, turn: int) -> ModelReply:
         case 0:
             return ModelReply(text=" ", usage=usage)
         case 1:
-            return _reply([("list_dir", {})], turn, tokens)
+            return _said(mind, [("list_dir", {})], turn, tokens)
         case 2:
             return ModelReply(text="at length " * 3000, usage=usage)
         case 3 if mind.has("finish"):
-            return _reply([("finish", {"summary": f"{mind.id} is done"})], turn, tokens)
+            return _said(mind, [("finish", {"summary": f"{mind.id} is done"})], turn, tokens)
         case _:
             return ModelReply(text=f"{mind.id} did this and that", usage=usage)
+
+
+def _said(mind: Mind, calls: list[Call], turn: int, tokens: int) -> ModelReply:
+    """Make calls, or submit a program or two that makes them."""
+    if not mind.codes:
+        return _reply(calls, turn, tokens)
+    parts = [calls[:1], calls[1:]] if len(calls) > 1 and mind.likely(0.2) else [calls]
+    programs: list[Call] = [(SUBMIT_PROGRAM, {"program": written(mind.id, part, mind.chance)}) for part in parts]
+    return _reply(programs, turn, tokens)
 
 
 def _reply(calls: list[Call], turn: int, tokens: int) -> ModelReply:
@@ -205,6 +228,7 @@ class RandomAgents:
     seen: Callable[[ModelRequest], None] = field(default=lambda _: None)
     label: str = "random"
     account: Account = field(init=False)
+    programs: SimPrograms = field(factory=SimPrograms)
     everybody: dict[str, Served] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -221,7 +245,7 @@ class RandomAgents:
     def model_for(self, agent: str, profile: str) -> RandomModel:
         """Make the model of one agent."""
         if agent not in self.everybody:
-            mind = Mind(id=agent, world=self.world, chance=self.world.chance(agent))
+            mind = Mind(id=agent, world=self.world, chance=self.world.chance(agent), programs=self.programs)
             habits: Any = simsteady if self.world.steady else simhabits
             self.everybody[agent] = Served(mind, habits.habit_of(mind))
         return RandomModel(self.everybody[agent], self.account, self.calls_at, self.seen, self.label)

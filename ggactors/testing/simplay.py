@@ -118,6 +118,7 @@ class Player:
             task="" if wave.person and wave.speaks_first else "do the work",
             launch={"interactive": wave.person, "confirm": wave.confirms},
             beside=None if wave.nothing else self._beside,
+            programs=agents.programs,
             unresolved=frozenset((GHOST,)),
             repository=self.repository,
             journal=SimJournal(breaks_at=world.faults.journal_breaks_at, sites=self.sites),

@@ -92,6 +92,8 @@ class Simulation:
     unresolved: frozenset[str] = frozenset()
     bench: Callable[[AgentOrder], Workbench] | None = None
     hooks: tuple[HookObject, ...] = ()
+    programs: Any = None
+    """What runs the programs of agents that answer with some."""
     skills: Mapping[str, tuple[Skill, ...]] = field(factory=dict)
     """Skills by the ``dir`` a profile names."""
     document: Mapping[str, Any] = field(factory=dict)
@@ -154,6 +156,7 @@ class Simulation:
             lines=_Lines(),  # type: ignore[arg-type]
             events_path=self.folder / "events.jsonl",
             watchdog=Watchdog("simulated"),
+            programs=self.programs,
         )
         launch = Launch(
             crew=crew,

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from attrs import evolve, frozen
 
-from ggactors.protocol.crew import CompactionSpec, ModelSpec, SpendLimits
+from ggactors.protocol.crew import CodeGrant, CompactionSpec, ModelSpec, SpendLimits
+from ggactors.protocol.program import Language
+from ggactors.testing.simprograms import OPERATIONS
 
 if TYPE_CHECKING:
     import random
@@ -56,6 +58,8 @@ class Wave:
     speaks_first: bool = False
     ask: tuple[str, ...] = ()
     ask_secs: float | None = None
+    coded: tuple[str, ...] = ()
+    """The profiles that answer with programs."""
     rings: float = 0.0
     """Chance that an agent does the same thing over and over (G6)."""
 
@@ -100,6 +104,8 @@ def wave_of(chance: random.Random) -> Wave:
     if chance.random() < 0.4:
         asks = chance.choice((("write_file",), ("write_file", "create_issue"), ("list_dir", "spawn_subagent")))
         wave = evolve(wave, ask=asks, ask_secs=chance.choice((None, 5.0, 60.0)))
+    if chance.random() < 0.3:
+        wave = evolve(wave, coded=chance.choice((("lead",), ("coder",), ("lead", "coder", "critic", "merger"))))
     return wave
 
 
@@ -142,6 +148,7 @@ def _profile(profile: Profile, wave: Wave, main: ModelSpec | None) -> Profile:
         model=profile.model if main is None or profile.id == GHOST_ID else main,
         compaction=profile.compaction if wave.window is None else CompactionSpec(keep_turns=2),
         limits=wave.own if profile.id == "coder" else profile.limits,
-        ask=wave.ask,
+        code=CodeGrant(language=Language.PYTHON) if profile.id in wave.coded else profile.code,
+        ask=tuple(OPERATIONS[tool] for tool in wave.ask) if profile.id in wave.coded else wave.ask,
         ask_secs=wave.ask_secs,
     )

@@ -16,6 +16,7 @@ from ggactors.protocol import events
 from ggactors.protocol.agent import CallsAnswered, ReplyTaken
 from ggactors.protocol.attention import ALWAYS, APPROVE, AttentionKind, AttentionState
 from ggactors.protocol.values import IssueState, MessageState
+from ggactors.testing.simprograms import OPERATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +106,8 @@ class WaveLaws:
         """A call that has to be approved comes to something only if somebody said yes to it (crew key ``ask``)."""
         who = event.agent or "", self.tools.get((event.agent or "", event.call_id), "")
         wave = self.world.wave
-        if not event.ok or who[1] not in wave.ask or wave.confirms:
+        asked = (*wave.ask, *(OPERATIONS[tool] for tool in wave.ask))
+        if not event.ok or who[1] not in asked or wave.confirms:
             return
         left = self.approved.get(who, 0.0)
         if left < 1.0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from random import Random
 
 import trio
 import trio.testing
@@ -10,11 +11,13 @@ from centre_kit import Account, of_type, simulated, two_models
 
 from ggactors.actors.presence import Presence
 from ggactors.app.masking import MaskedModel
+from ggactors.app.staff import AGENT_FACTS
 from ggactors.ports import LaunchRefused, ModelFault
 from ggactors.protocol.model import ModelReply, ToolCall, Usage
 from ggactors.protocol.values import Problem, Status
 from ggactors.testing.crews import finish, issue, shell, turn, wait, write
 from ggactors.testing.memory import MemoryRepository, broken
+from ggactors.testing.simprograms import SimPrograms, written
 from ggactors.testing.simulation import Simulation
 from ggactors.tools.mask import Mask
 
@@ -289,3 +292,50 @@ def test_an_agent_whose_fallback_is_not_to_be_had_cannot_be_dispatched_and_nothi
     assert not run.crashes
     assert outcome.issues == {"ISSUE-1": "failed"}
     assert outcome.status is Status.COMPLETED
+
+
+# ------------------------------------------------------------ stops
+
+
+def facts_of(run):
+    return [type(AGENT_FACTS.unpack(packed)).__name__ for packed in run.journal.stream("agents")]
+
+
+def stopped_at_the_first_wait(**more):
+    """Play a run that the operator cancels once its root waits for something."""
+
+    def watch(staff, event):
+        if event.type == "agent_state" and event.state == "waiting":
+            staff.stop(Status.CANCELED, "cancelled by the operator")
+
+    run = Simulation(watch=watch, **more)
+    assert simulated(run).status is Status.CANCELED
+    return run
+
+
+def test_a_turn_that_a_stop_cuts_in_a_wait_is_judged_and_its_calls_are_answered_in_the_journal_C1_E9():
+    script = {"root": [turn(issue("A")), wait("ISSUE-1"), finish()], "*": [finish() | {"delaySecs": 50}]}
+    run = stopped_at_the_first_wait(script=script)
+    assert [event.outcome for event in of_type(run, "turn_outcome", agent="root")] == ["progressed"] * 2
+    assert of_type(run, "tool_result", agent="root")[-1].output == "the run is stopping"
+    facts = facts_of(run)
+    assert facts.count("ReplyTaken") == facts.count("CallsAnswered")
+
+
+def test_a_program_that_a_stop_cuts_in_a_call_leaves_nothing_open_either_E8_E9():
+    program = written("root", [("finish", {"summary": "x"}), ("write_file", {"path": "a", "contents": "b"})], Random(1))
+    lead = {
+        "capabilities": [{"id": "files"}, {"id": "responses-as-code", "params": {"language": "python"}}],
+        "ask": ["files.write_file"],
+    }
+    run = stopped_at_the_first_wait(
+        script={"root": [{"program": program}]},
+        document={"board": False, "agents": {"lead": lead}},
+        programs=SimPrograms(),
+    )
+    called, answered = ([event.call_id for event in of_type(run, kind)] for kind in ("tool_call", "tool_result"))
+    assert sorted(called) == sorted(answered)
+    (execution,) = of_type(run, "code_execution")
+    assert (execution.ok, execution.finished, execution.revoked) == (False, False, True)
+    assert len(of_type(run, "turn_outcome")) == 1
+    assert facts_of(run).count("CallsAnswered") == 1

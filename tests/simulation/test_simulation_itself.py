@@ -113,6 +113,7 @@ def test_the_worlds_are_rich_enough_to_meet_what_they_are_for():
         "exit 0", "exit 1", "exit 3", "exit 4", "exit 130", "crashed", "journal broke", "empty change",
         "compacted with a summary", "compacted without", "stuck", "budget reached", "storm", "another model",
         "text delivered", "text withdrawn", "text unread", "interrupted", "task completed",
+        "program through", "program cut short", "ending revoked",
         "approval answered", "approval expired", "approval withdrawn", "stall settled",
     }  # fmt: skip
     met = Counter()
@@ -158,6 +159,10 @@ def meet_the_rest(met: Counter, event) -> None:
     match event.type:
         case "compacted":
             met["compacted without" if event.fallback else "compacted with a summary"] += 1
+        case "code_execution":
+            met["program through"] += event.ok
+            met["program cut short"] += "cut short" in (event.error or "")
+            met["ending revoked"] += event.revoked
         case "stuck":
             met["stuck"] += 1
         case "limit_exceeded":
