@@ -124,7 +124,11 @@ class AgentActor:
     def __attrs_post_init__(self) -> None:
         """Make the conversation and the way to the model."""
         self._talk = Conversation(
-            agent=self.order.id, journal=self.desk.journal, pack=self.desk.pack, run=self.desk.run
+            agent=self.order.id,
+            journal=self.desk.journal,
+            pack=self.desk.pack,
+            clean=self.desk.clean,
+            run=self.desk.run,
         )
         self.showing = Showing(agent=self)
         self.gate = Gate(agent=self, tell=self._talk.user)

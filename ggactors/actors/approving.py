@@ -45,7 +45,7 @@ class Approvals:
             id="",
             kind=AttentionKind.APPROVAL,
             title=f"{agent.id} wants to call {name}",
-            detail=_told(args),
+            detail=_told(agent.desk.clean(dict(args))),
             agent=agent.id,
             issue=agent.order.issue,
             options=APPROVALS,

@@ -289,7 +289,7 @@ class CodeTurn:
         """Serve one call of a program, told to the stream like a tool call for as long as its allowance lasts."""
         self._calls += 1
         call = ToolCall(id=f"program-{self.agent.tally.turns + 1}-{self._calls}", tool=operation, args=dict(args))
-        told = self._told.begins(call.args)
+        told = self._told.begins(self.desk.clean(call.args))
         if told is None:
             return await self._answer(operation, call)
         self.desk.emit(ToolCalled(agent=self.agent.id, call_id=call.id, tool=operation, args=told))
@@ -314,7 +314,7 @@ class CodeTurn:
             if self._endings_off:
                 return Refused(code=Code.UNAVAILABLE, message="the code of a skill or a memory has no ending calls")
             self._ended = True
-            return self._declare(ToolCall(id=call.id, tool=function, args=call.args))
+            return self._declare(ToolCall(id=call.id, tool=function, args=self.desk.clean(call.args)))
         if module in ("views", "docs"):
             return await self.coding.views.serve(operation, call.args, self._operate)
         if module in ("board", "delegation") and operation != "board.read_board":

@@ -29,6 +29,8 @@ class Conversation:
     agent: str
     journal: Journal
     pack: Callable[[Any], bytes]
+    clean: Callable[[Any], Any]
+    """Gives a copy of a reply's calls without the values of keys: a conversation is cut and quoted, and half a key is not found."""
     run: str = ""
     messages: list[Message] = field(factory=list)
     waiting: list[Say] = field(factory=list)
@@ -67,7 +69,7 @@ class Conversation:
     async def take_reply(self, turn: int, reply: ModelReply) -> None:
         """Add a model's reply once it is durable."""
         await self.journal.commit("agents", [self.pack(ReplyTaken(agent=self.agent, turn=turn, reply=reply))])
-        self.messages.append(Message(role="assistant", text=reply.text, calls=reply.calls, kept=reply.kept))
+        self.messages.append(Message(role="assistant", text=reply.text, calls=self.clean(reply.calls), kept=reply.kept))
 
     def answer(self, turn: int, results: Sequence[ToolResult], outcome: str) -> None:
         """Add the answers to a reply's calls, in the order of the calls."""

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from ggactors.runtime.ref import Ref
 
 
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
 class CannotDispatch(Exception):  # noqa: N818
     """An agent cannot be made at all: undeclared profile, model that does not resolve (D7)."""
 
@@ -67,6 +71,8 @@ class Desk:
     mail: Mail
     stop_run: Callable[[Status, str], None]
     """Stops the whole run: a run-wide ceiling."""
+    clean: Callable[[Any], Any] = _as_it_is
+    """Gives a copy of a plain value that may be kept or shown: without the values of keys (O4)."""
     traffic: Traffic = field(factory=Traffic)
     """The lanes to the providers."""
     chains: Chains = field(factory=Chains)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, assert_never
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
@@ -92,7 +92,8 @@ class Turn:
             if call.fault is not None:
                 self._refuse(index, call, Refused(code=Code.INVALID_ARGUMENT, message=call.fault))
             elif self.agent.endings.is_ending(call.tool):
-                endings.append((index, call))
+                # What an ending says is kept, shown and committed; no work of the agent's is in it.
+                endings.append((index, evolve(call, args=self.desk.clean(call.args))))
             elif call.tool == _WAIT and _WAIT in offered:
                 waits.append((index, call))
             elif call.tool == _WAIT_CHILDREN and _WAIT_CHILDREN in offered:

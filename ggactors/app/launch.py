@@ -61,6 +61,8 @@ class Launch:
     """Servers as their configs were at launch, by the ``config`` the crew writes."""
     secrets: Mapping[str, str] = field(factory=dict, repr=False)
     """Values that are masked wherever text is stored, by a name for each (O4)."""
+    unmasked: tuple[str, ...] = ()
+    """The names of those that are everyday words, and left alone (docs/reference/models.md)."""
     resolved: tuple[ModelSource, ...] = ()
     """Sources of the crew's own models, given up when the run is over."""
     interactive: bool = False
@@ -183,6 +185,7 @@ def _checked(
     from ggactors.app.masking import masked
     from ggactors.hooks.runner import hook_object_problems
     from ggactors.rules.launch_stuck import read_environment, tuned
+    from ggactors.rules.secrets import told_apart
     from ggactors.tools.mask import Mask
     from ggactors.tools.toolbox import own_tool_problems
 
@@ -213,7 +216,7 @@ def _checked(
     verification = verify if isinstance(verify, Verification) else _verification(verify, workspace, read, problems)
     if problems or read is None:
         raise LaunchRefused(problems)
-    secrets = {**_shell_secrets(read), **servers.secrets, **resolution.secrets}
+    secrets, unmasked = told_apart({**_shell_secrets(read), **servers.secrets, **resolution.secrets})
     mask = Mask(secrets)
     return Launch(
         crew=read,
@@ -232,6 +235,7 @@ def _checked(
         skills=skills.skills,
         mcp=servers.servers,
         secrets=secrets,
+        unmasked=unmasked,
         resolved=tuple(resolution.sources.values()),
     )
 

@@ -1,6 +1,8 @@
 """A model behind the mask: what it is asked and what it says hold no key (O4).
 
-Law: what a provider echoes of a key, in a reply or in an error, goes no further than this; and no prompt carries one to it.
+Law: what a provider echoes of a key, in a text or in an error, goes no further than this; and no prompt carries one to it. The
+calls of a reply pass as they are: they are the agent's work, and rewriting that would be worse than the leak. Whoever keeps or
+shows a call masks its copy.
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class MaskedModel:
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Answer as the model does. Raises its ModelFault, without what caused it. Cancelled: as the model is."""
         try:
-            return self._mask.value(await self._model.reply(self._asked(request)))
+            return self._said(await self._model.reply(self._asked(request)))
         except ModelFault as fault:
             fault.args = (self._mask.text(str(fault)),)
             raise fault from None
@@ -77,6 +79,12 @@ class MaskedModel:
     def bound(self, request: ModelRequest) -> Usage | None:
         """Give the model's bound."""
         return self._model.bound(self._asked(request))
+
+    def _said(self, reply: ModelReply) -> ModelReply:
+        calls = tuple(
+            call if call.fault is None else evolve(call, fault=self._mask.text(call.fault)) for call in reply.calls
+        )
+        return evolve(self._mask.value(evolve(reply, calls=())), calls=calls)
 
     def _asked(self, request: ModelRequest) -> ModelRequest:
         same = 0

@@ -16,6 +16,7 @@ from ggactors.app.servers import open_servers
 from ggactors.ports import JournalBroken, LaunchRefused, RepositoryBroken
 from ggactors.protocol.events import Log
 from ggactors.protocol.values import Problem
+from ggactors.rules.secrets import left_alone
 from ggactors.runtime.bus import EventBus
 from ggactors.runtime.clock import RealClock
 from ggactors.tools.mask import Mask
@@ -52,6 +53,8 @@ class Workplace:
     mcp: McpHouse | None = None
     """The MCP servers, where a profile has some."""
 
+    unmasked: tuple[str, ...] = ()
+    """The names of keys that are everyday words, and not masked."""
     mask: Mask = field(factory=Mask)
     """Keeps the values of keys in use out of every event."""
 
@@ -60,7 +63,9 @@ class Workplace:
         self.bus.emit(self.mask.value(event))
 
     def say_what_was_found(self) -> None:
-        """Tell what opening the repository came upon, and what of the operator's is not in the run (W11)."""
+        """Tell which keys are not masked, what opening the repository came upon, and what of the operator's is not in it (W11)."""
+        if self.unmasked:
+            self.emit(Log(level="warning", message=left_alone(self.unmasked)))
         if self.repository is None:
             return
         facts = self.repository.facts
@@ -142,6 +147,7 @@ async def _open(
         watchdog=watchdog,
         programs=await _open_programs(launch, note, stack),
         mcp=await open_servers(launch, repository, stack),
+        unmasked=launch.unmasked,
         mask=mask,
     )
 

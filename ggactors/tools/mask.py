@@ -1,7 +1,8 @@
 """Keep the values of keys out of every text that is stored (O4).
 
-Law: a value is replaced wherever it stands in clear, also when it arrives cut into pieces; where two values could match at
-one place the longer wins. Values shorter than six characters are left alone: masking ``on`` or ``1`` would shred texts.
+Law: a value is replaced wherever it stands in clear, also as a name in an object and when it arrives cut into pieces; where two
+values could match at one place the longer wins. Values shorter than six characters are left alone: masking ``on`` or ``1`` would
+shred texts. Which values of a launch are keys at all, ``rules.secrets`` says.
 Encoded forms of a value (base64, URL escapes) are not recognised.
 """
 
@@ -48,7 +49,7 @@ class Mask:
         return self._text.sub(lambda found: f"[masked:{self._names[found[0]]}]", text)
 
     def value(self, value: Plain) -> Plain:
-        """Mask every text inside a plain value or a record of ours; keys of mappings are left alone."""
+        """Mask every text inside a plain value or a record of ours, the names in objects included."""
         return value if self._text is None else cast("Plain", self._inside(value))
 
     def _inside(self, value: object) -> object:
@@ -56,7 +57,7 @@ class Mask:
             case str():
                 return self.text(value)
             case dict():
-                return {key: self._inside(item) for key, item in value.items()}
+                return {self._inside(key): self._inside(item) for key, item in value.items()}
             case list():
                 return [self._inside(item) for item in value]
             case tuple():

@@ -207,14 +207,14 @@ class AgentToolbox:
             )
         if operation.capability == PROJECT_MANAGEMENT:
             assert self._desk is not None
-            answer = await self._desk.call(operation.tool, args)
+            answer = await self._desk.call(operation.tool, self._mask.value(args))
             return answer if isinstance(answer, Refused) else snake(self._mask.value(answer))
         if operation.capability == SUBAGENTS:
             assert self._delegation is not None
-            told = delegate(self._delegation, operation.tool, args)
+            told = delegate(self._delegation, operation.tool, self._mask.value(args))
             return told if isinstance(told, Refused) or "id" in told else None
         if operation.id in self._kits:
-            given = await self._kits[operation.id].call(operation.tool, args)
+            given = await self._kits[operation.id].call(operation.tool, self._mask.value(args))
             return given if isinstance(given, Refused) else snake(self._mask.value(given))
         assert self._workbench is not None
         done = await _work(self._workbench, operation.tool, args)
@@ -235,14 +235,14 @@ class AgentToolbox:
             return Refused(code=Code.UNAVAILABLE, message=f"`{operation.tool}` can only be called in an agent's reply.")
         if operation.capability == PROJECT_MANAGEMENT:
             assert self._desk is not None
-            answer = await self._desk.call(operation.tool, args)
+            answer = await self._desk.call(operation.tool, self._mask.value(args))
             return answer if isinstance(answer, Refused) else json_text(self._mask.value(answer))
         if operation.capability == SUBAGENTS:
             assert self._delegation is not None
-            told = delegate(self._delegation, operation.tool, args)
+            told = delegate(self._delegation, operation.tool, self._mask.value(args))
             return told if isinstance(told, Refused) else json_text(told)
         if operation.id in self._kits:
-            given = await self._kits[operation.id].call(operation.tool, args)
+            given = await self._kits[operation.id].call(operation.tool, self._mask.value(args))
             return given if isinstance(given, str | Refused) else json_text(self._mask.value(given))
         assert self._workbench is not None
         done = await _work(self._workbench, operation.tool, args)
