@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int:
     check = check_for(reading, Path(options.workspace), trust=options.trust)
     opening = Opening(
         reading=reading,
-        read=reader(chosen, reading),
+        read=reader(chosen, reading, workspace=options.workspace, trust=options.trust),
         workspace=options.workspace,
         overrides=list(options.set),
         confirm=options.yes,
@@ -67,8 +67,13 @@ def run(options: argparse.Namespace) -> int:
     return talk(opening, plain=options.plain)
 
 
-def reader(chosen: Chosen, agreed: Reading) -> Callable[[str | None, Sequence[str]], Reading]:
-    """Make what reads the crew anew between runs. One that was found and has become another since the yes is refused."""
+def reader(
+    chosen: Chosen, agreed: Reading, *, workspace: str, trust: bool
+) -> Callable[[str | None, Sequence[str]], Reading]:
+    """Make what reads the crew anew between runs, where nobody can be asked: what would need another yes is refused.
+
+    A crew that was found and has become another since the yes, and what the workspace brings to a crew taken later.
+    """
     from ggactors.cli.consent import content_mark
     from ggactors.crew import read_crew
     from ggactors.ports import LaunchRefused
@@ -77,17 +82,36 @@ def reader(chosen: Chosen, agreed: Reading) -> Callable[[str | None, Sequence[st
     mark = content_mark(chosen.path, agreed) if chosen.path is not None else None
 
     def read(named: str | None, overrides: Sequence[str]) -> Reading:
-        if named is not None:
-            return read_crew(Path(named), overrides)
-        reading = chosen.read(overrides, trust=True)
-        if chosen.found and chosen.path is not None and content_mark(chosen.path, reading) != mark:
+        reading = chosen.read(overrides, trust=True) if named is None else read_crew(Path(named), overrides)
+        if trust:
+            return reading
+        if named is None and chosen.found and chosen.path is not None and content_mark(chosen.path, reading) != mark:
             remedy = "leave, and open the prompt again"
-            raise LaunchRefused(
-                [Problem(path=str(chosen.path), what="it has changed since you said yes to it", remedy=remedy)]
-            )
+            changed = Problem(path=str(chosen.path), what="it has changed since you said yes to it", remedy=remedy)
+            raise LaunchRefused([changed])
+        _agreed(reading, workspace)
         return reading
 
     return read
+
+
+def _agreed(reading: Reading, workspace: str) -> None:
+    """Make sure that a yes was given to what the workspace itself would have run. Raises LaunchRefused; asks nobody."""
+    from contextlib import redirect_stderr
+    from io import StringIO
+
+    from ggactors.cli.consent import ask_for_servers, check_for
+    from ggactors.cli.failures import Refusal
+    from ggactors.ports import LaunchRefused
+    from ggactors.protocol.values import Problem
+
+    try:
+        with redirect_stderr(StringIO()):  # no terminal to ask on
+            ask_for_servers(reading, Path(workspace))
+            check_for(reading, Path(workspace), trust=False)
+    except Refusal as refusal:
+        remedy = "leave, and open the prompt with --crew to be asked"
+        raise LaunchRefused([Problem(path=workspace, what=str(refusal), remedy=remedy)]) from refusal
 
 
 def talk(opening: Opening, *, plain: bool = False, sink: Callable[[Event], None] | None = None) -> int:

@@ -87,7 +87,7 @@ class Acts:
             self._tell("Say what is to be done: /run TASK")
         elif live is not None and live.run is not None and live.resting():
             live.run.close()
-            await live.gone.wait()
+            await self._session.until_ended(live)
             self._session.begin(rest, interactive=False)
         elif live is not None:
             self._tell("A run lives already. /queue TASK hands its root another task; /cancel stops it.")

@@ -28,6 +28,9 @@ class Hands(Protocol):
     def leave(self) -> None:
         """Take a Ctrl-D on an empty line."""
 
+    def remark(self, text: str) -> None:
+        """Say what a key does not do."""
+
 
 def bindings(hands: Hands) -> KeyBindings:
     """Bind the keys."""
@@ -68,6 +71,10 @@ def bindings(hands: Hands) -> KeyBindings:
 
     # As in every other line with vi keys; prompt_toolkit leaves it free.
     keys.add("c-u", filter=in_line & vi_insert_mode)(get_by_name("unix-line-discard"))
+
+    @keys.add("c-z", filter=in_line)
+    def _(_: KeyPressEvent) -> None:
+        hands.remark("Ctrl-Z would stop the agents too; /pause holds them, and another terminal is free.")
 
     @keys.add("c-d", filter=in_line & is_empty)
     def _(_: KeyPressEvent) -> None:

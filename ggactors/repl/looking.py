@@ -176,6 +176,8 @@ async def do_watch(session: Session, _: str) -> None:
         await session.face.instead(lambda: watch(source, folder=folder, slots=slots))
     except CannotHere as cannot:
         session.tell(str(cannot))
+    except EOFError:
+        await session.leave()  # the terminal is gone
     finally:
         session.listeners.remove(source.put)
 

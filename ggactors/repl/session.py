@@ -20,6 +20,7 @@ from ggactors.repl.commands import Order, Say, Unknown, read_line
 from ggactors.repl.face import Given, Known, Leaving, Pressed, Typed
 from ggactors.repl.live import Live
 from ggactors.repl.told import ROOT, number_of
+from ggactors.telemetry.plaintext import one_line
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -113,7 +114,10 @@ class Session:
             case Say(text=said):
                 await self._say(said)
             case Order(name=name, rest=rest):
-                await self._acts.carry_out(name, rest)
+                try:
+                    await self._acts.carry_out(name, rest)
+                except OSError as error:
+                    self.tell(f"/{name} failed: {one_line(str(error))}", style="red")
             case Unknown(name=name, near=near):
                 hint = f"; did you mean {' or '.join(f'/{one}' for one in near)}?" if near else "."
                 self.tell(f"There is no /{name}{hint} /help lists what there is.")
@@ -158,7 +162,9 @@ class Session:
         try:
             await live.drive(self.opening, task, heard=self._hear, note=lambda text: self.tell(text, style="dim"))
         finally:
-            self.live, self.last = None, live
+            if self.live is live:
+                self.live = None
+            self.last = live
             self._acts.tell_end(live)
             self.stir()
         if self.opening.once or self._leaving:
@@ -205,7 +211,18 @@ class Session:
                 self.tell("It is read at the root's next turn.", style="dim")
             return
         others = live.others()
-        self.tell(f"The root has ended, and {others} agents are still at work; /say AGENT TEXT reaches one of them.")
+        if others:
+            at_work = f"{others} agent{'s are' if others > 1 else ' is'} still at work"
+            self.tell(f"The root has ended, and {at_work}; /say AGENT TEXT reaches them. /cancel ends the run.")
+            return
+        await self.until_ended(live)
+        self.begin(text, interactive=True)
+
+    async def until_ended(self, live: Live) -> None:
+        """Wait until a run is over and told of."""
+        await live.gone.wait()
+        while self.live is live:
+            await trio.lowlevel.checkpoint()
 
     # ------------------------------------------------------------ stopping and leaving
 

@@ -264,6 +264,7 @@ class TerminalFace:
         """Do what is to be done in place of the prompt, and tell how it ended."""
         work, self._work = self._work, None
         if work is None or self._worked is None:
+            self._worked_off()  # it was called off before it began
             return
         errors = self._worked[1]
         # What is drawn there has the terminal to itself: neither our streams nor our way of drawing.
@@ -273,7 +274,8 @@ class TerminalFace:
         try:
             await self._working
         except asyncio.CancelledError:
-            if not self._working.cancelled():
+            task = asyncio.current_task()
+            if not self._working.cancelled() or (task is not None and task.cancelling()):
                 raise
         except Exception as error:  # noqa: BLE001 - it is told where the work was ordered
             errors.append(error)
@@ -353,6 +355,10 @@ class TerminalFace:
     def leave(self) -> None:
         """Take a Ctrl-D on an empty line."""
         self._post(Leaving())
+
+    def remark(self, text: str) -> None:
+        """Say what a key does not do."""
+        self.show([text])
 
 
 class _Lines(io.TextIOBase):

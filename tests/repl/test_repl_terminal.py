@@ -320,3 +320,42 @@ def test_a_terminal_that_wraps_again_what_stood_there_is_left_with_one_prompt_H5
         assert shown.count("the quick brown") == 1, shown
     finally:
         tmux("kill-server")
+
+
+def test_watch_has_the_screen_and_gives_it_back_with_the_line_as_it_stood_T2(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    at = room.prompt()
+    at.type(b"go\r")
+    at.until("your turn")
+    at.type(b"/watch\r")
+    at.until("q leave")
+    assert b"\x1b[?1049h" in at.raw
+    at.type(b"q")
+    at.until("your turn")
+    at.type(b"typed after it")
+    wait_line(at, "typed after it")
+    at.type(b"\x1a")
+    at.until("/pause holds them")
+    at.type(b"\x15/watch\r")
+    at.until("q leave")
+    at.process.send_signal(signal.SIGTERM)
+    assert at.end() == 130
+    assert is_left_as_found(at)
+
+
+def test_a_crew_that_changed_since_the_yes_is_not_read_again(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    document = json.loads(room.path.read_text())
+    (room.work / "crew.json").write_text(json.dumps(document))
+    (room.work / "script.json").write_text((room.path.parent / "script.json").read_text())
+    at = room.shell.terminal("repl")
+    at.until("[y/N]")
+    at.type(b"y\r")
+    at.until("/help lists")
+    at.type(b"/budget 3\r")
+    at.until("limits.maxCost is 3.")
+    (room.work / "crew.json").write_text(json.dumps(document | {"name": "another"}))
+    at.type(b"/budget 4\r")
+    at.until("it has changed since you said yes to it")
+    at.type(b"\x04")
+    assert at.end() == 0
