@@ -200,9 +200,9 @@ class AgentActor:
             end = await self.gate.open() or await self.floor.begin()
             while end is None:
                 if not await self._parked_while_paused():
-                    end = (
-                        self._boundary() or await self.gate.between_turns("before-generation") or await self._one_turn()
-                    )
+                    end = self._boundary() or await self._between_turns("before-generation")
+                    if end is None and not self.floor.cut_short:
+                        end = await self._one_turn()
                 end = await self.floor.settle(end)
         except WindDown:
             return self._stopped()
@@ -318,7 +318,12 @@ class AgentActor:
             self._talk.user(text)
         if breach is not None:
             return self._breached(breach)
-        return stuck or await self.gate.between_turns("after-turn")
+        return stuck or await self._between_turns("after-turn")
+
+    async def _between_turns(self, event: str) -> SessionEnd | None:
+        """Let hook objects hear of an event; an interrupt reaches those too (H45)."""
+        end = await self.floor.cuttable(self.gate.between_turns(event))
+        return None if isinstance(end, Interrupted) else end
 
     def _judge(self, turn: Turn | CodeTurn, reply: ModelReply, *, finished: bool) -> None:
         """Judge a turn, once, whatever cut it short, and put the answers to its calls into the conversation (C1, E9)."""

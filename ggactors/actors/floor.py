@@ -139,6 +139,11 @@ class Floor:
                 self._scope = None
         return Interrupted()
 
+    @property
+    def cut_short(self) -> bool:
+        """Whether the person interrupted and nothing came of it yet."""
+        return self._cut
+
     def error_of(self, error: str | None, *, called: bool) -> str | None:
         """Judge a turn's error: to a person a reply without a call is an answer (G7)."""
         return None if self.person and not called else error

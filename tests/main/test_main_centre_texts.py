@@ -160,6 +160,39 @@ def test_what_a_subagent_says_takes_the_floor_from_nobody_who_interrupted_G7_H45
     assert fates(run) == {"half done": ["queued", "delivered"], "go on": ["queued", "delivered"]}
 
 
+class Hangs:
+    """A hook object that never comes back from what happens between two turns, the first time."""
+
+    def __init__(self, event):
+        self.times = 0
+        setattr(self, event, self.hang)
+
+    async def hang(self, payload):
+        self.times += 1
+        if self.times == 1:
+            await trio.sleep_forever()
+
+
+@pytest.mark.parametrize("event", ["before_generation", "after_turn"])
+def test_an_interrupt_reaches_a_hook_object_that_hangs_between_two_turns_H45(event):
+    models, hook = Roles("What shall I do?"), Hangs(event)
+    run = two_models(models, Account("second"), launch={"interactive": True}, hooks=(hook,))
+
+    async def person(staff):
+        await trio.testing.wait_all_tasks_blocked()
+        assert staff.talk.interrupt("root")
+        with trio.fail_after(60):
+            assert await staff.talk.persons_turn("root")
+        assert len(models.ends) == (event == "after_turn")
+        staff.talk.send("root", "again", "operator")
+        assert await staff.talk.persons_turn("root")
+        staff.talk.leave("root")
+
+    run.beside = person
+    assert simulated(run).status is Status.COMPLETED
+    assert set(models.ends) == {"user"}
+
+
 # ------------------------------------------------------------ the attention queue
 
 
