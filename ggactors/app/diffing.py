@@ -48,7 +48,9 @@ def _compared(remains: Remains, issue: IssueView) -> IssueDiff:
             return IssueDiff((), of="nothing to merge")
         made = merge.commit.encode()
         parents = remains.grounds.store.commit(made).parents
-        return _between(remains, parents[0] if parents else None, made, f"merge {merge.commit[:10]} and main before it")
+        return _between(
+            remains, parents[0] if parents else None, made, f"merge {merge.commit[:10]} against main before it"
+        )
     from ggactors.repo.leftovers import branch_of, places
 
     place = places(remains).get(issue.id)
@@ -59,7 +61,7 @@ def _compared(remains: Remains, issue: IssueView) -> IssueDiff:
         return IssueDiff(None, "Nobody has worked at it yet." if not issue.attempts else "Nothing is kept of its work.")
     base = _base(remains, tip)
     if place is None:
-        return _between(remains, base, tip, "what was kept and main")
+        return _between(remains, base, tip, "what was kept, against main")
     from ggactors.repo.leftovers import uncommitted
     from ggactors.repo.patch import patch
     from ggactors.repo.scan import read_file
@@ -73,7 +75,7 @@ def _compared(remains: Remains, issue: IssueView) -> IssueDiff:
         over=over,
         read=lambda path: read_file(place.on_disk(path), (over[path] or (0o100644, b""))[0]),
     )
-    return IssueDiff(tuple(lines), of="its worktree and main")
+    return IssueDiff(tuple(lines), of="its worktree against main")
 
 
 def _between(remains: Remains, old: Sha | None, new: Sha, of: str) -> IssueDiff:

@@ -145,7 +145,7 @@ def issue_lines(
     for review in issue.reviews:
         lines += ["", *review_lines(review, look)]
     lines += _merge(issue, look)
-    compared = f"  {look.paint(f'of {one_line(said)}', 'dim')}" if diff and said else ""
+    compared = f"  {look.paint(one_line(said), 'dim')}" if diff and said else ""
     lines += ["", f"{look.paint('Diff', 'bold')}{compared}"]
     at = len(lines) - 1
     if diff is None:

@@ -157,8 +157,9 @@ def project_line(row: ProjectRow, fold: WatchFold, stalls: dict[str, str], ids: 
             colour = "red" if issue.id in stalls else ""
             line = _laid(ids, width, fields, STATE_COLOURS[issue.state], colour)
             room = width - sum(cells(cell.text) for cell in line)
-            # What holds an issue is told whole where that is possible, its title gives way.
-            title = cut(one_line(issue.title), max(room // 3, room - cells(held) - 2))
+            # What holds an issue is told whole where that is possible and its title gives way, but for one that is done.
+            least = room if issue.state is IssueState.DONE else room // 3
+            title = cut(one_line(issue.title), max(least, room - cells(held) - 2))
             rest = cut(held, max(0, room - cells(title) - 2))
             bad = issue.id in stalls or issue.state is IssueState.FAILED
             return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import termios
 
@@ -42,15 +43,15 @@ class Gated:
 
     def __init__(self, folder) -> None:
         self.gate = folder / "gate"
-        held = f"until [ -e {self.gate} ]; do sleep 0.05; done; echo through"
+        begun = folder / "begun"
+        os.mkfifo(begun)
+        held = f"echo > {begun}; until [ -e {self.gate} ]; do sleep 0.05; done; echo through"
         script = {"root": [turn(shell(held), text="I wait here."), finish("Through.")]}
         crew = write_crew(folder / "crew", script, name="gated")
         make_repo(folder / "repo")
         self.sh = Shell(folder, folder / "state")
         self.run = self.sh.start("run", crew, "--workspace", "repo", "--task", "wait", "--run-id", "gated")
-        self.events = folder / "state" / "runs" / "gated" / "events.jsonl"
-        while not (self.events.exists() and b"I wait here" in self.events.read_bytes()):
-            assert self.run.poll() is None
+        begun.read_bytes()  # comes when the command runs
 
     def let_go(self) -> None:
         self.gate.touch()
@@ -134,7 +135,7 @@ def test_a_person_moves_through_a_run_that_is_over_and_leaves_the_terminal_as_it
     shown.until("- Spell it right.")
     shown.type(b"kd")
     shown.until("+hello")
-    assert "Diff  of merge" in shown.text()
+    assert "Diff  merge" in shown.text()
 
     shown.resize(40, 10)
     shown.until("esc back")
@@ -181,7 +182,7 @@ def test_the_console_shows_what_comes_and_ctrl_c_leaves_the_run_alone(gated):
     assert gated.ended() == 0
 
 
-@pytest.mark.parametrize("leave", [b"q", b"\x03", signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("leave", [b"\x03", signal.SIGTERM, signal.SIGHUP])
 def test_however_the_console_is_left_the_run_goes_on(gated, leave):
     shown = gated.sh.terminal("show", "gated", "--follow", columns=80, rows=24)
     before = settings_of(shown)

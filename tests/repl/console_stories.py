@@ -102,7 +102,7 @@ class Still:
     """Diffs that are there at once."""
 
     def of(self, issue, worked=0):
-        return IssueDiff(("diff --git a/x b/x", "@@ -1 +1 @@", "-old \x1b[31m", "+new"), of="merge and main")
+        return IssueDiff(("diff --git a/x b/x", "@@ -1 +1 @@", "-old \x1b[31m", "+new"), of="merge against main")
 
     def look_again(self):
         self.again = True

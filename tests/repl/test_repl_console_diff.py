@@ -72,7 +72,7 @@ def test_a_diff_is_what_git_shows(tmp_path):
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "  }"]), max_size=25)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(left=LINES, right=LINES)
 def test_what_a_diff_says_turns_one_text_into_the_other(tmp_path_factory, left, right):
     before, after = ("".join(f"{line}\n" for line in lines) for lines in (left, right))
@@ -131,7 +131,7 @@ async def test_an_issue_has_a_diff_while_it_is_worked_at_once_merged_and_when_it
     ]
 
     assert at_work["one"].lines == (*edited, *added)
-    assert at_work["one"].of == "its worktree and main"
+    assert at_work["one"].of == "its worktree against main"
 
     merged = diff_of(folder, str(repo.path), view.issues["ISSUE-1"])
     assert merged.lines == (*edited, *added)

@@ -34,7 +34,7 @@ def plain(found: WatchFold) -> dict:
     }
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(cut=st.integers(0, len(WHOLE)), more=st.integers(1, 30))
 def test_a_prefix_folded_live_is_the_prefix_folded_from_the_file_T2(tmp_path_factory, cut, more):
     path = tmp_path_factory.mktemp("prefix") / "events.jsonl"
@@ -56,7 +56,7 @@ STATES = st.sampled_from([*IssueState])
 CHANGES = st.tuples(st.integers(0, 7), STATES, st.lists(st.integers(0, 7), max_size=3), st.sampled_from(["A", None]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(CHANGES, st.booleans()), max_size=40))
 def test_counts_and_stalls_kept_up_are_those_counted_anew(changes):
     kept = WatchFold()
@@ -174,7 +174,7 @@ def test_a_tail_gives_no_more_than_it_is_asked_for(tmp_path):
 
 
 @given(opened=st.integers(0, len(WHOLE)), written=st.integers(0, len(WHOLE)), most=st.integers(1, 40))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_a_stream_joined_late_gives_every_event_once(tmp_path_factory, opened, written, most):
     """The file may be behind what is put, and be written further at any time."""
     path = tmp_path_factory.mktemp("joined") / "events.jsonl"
