@@ -20,6 +20,8 @@ from ggactors.models.dialogue import (
     calls_of,
     clean,
     cleaned,
+    count_of,
+    counts_in,
     cut_note,
     cut_words,
     opening,
@@ -36,7 +38,7 @@ from ggactors.models.hosted import (
     is_constrained,
     shared_pools,
 )
-from ggactors.models.http import Broken, Patience, Told, count_of, part_of, text_of
+from ggactors.models.http import Broken, Patience, Told, part_of, place_of, text_of
 from ggactors.protocol.model import Kept, ModelReply, ModelTraits, Usage
 from ggactors.rules.prices import longest_reply, window_of
 
@@ -225,14 +227,14 @@ class MessageParts:
         record = sent.record
         match text_of(record, "type") or sent.event:
             case "message_start":
-                self._count(part_of(part_of(record, "message"), "usage"))
+                self._count(counts_in(part_of(record, "message"), "usage"))
             case "content_block_start":
-                self._blocks[count_of(record, "index")] = dict(part_of(record, "content_block"))
+                self._blocks[place_of(record, "index")] = dict(part_of(record, "content_block"))
             case "content_block_delta":
-                self._grow(count_of(record, "index"), part_of(record, "delta"))
+                self._grow(place_of(record, "index"), part_of(record, "delta"))
             case "message_delta":
                 self._stop = text_of(part_of(record, "delta"), "stop_reason") or self._stop
-                self._count(part_of(record, "usage"))
+                self._count(counts_in(record, "usage"))
             case "message_stop":
                 self._over = True
             case "error":
@@ -260,9 +262,8 @@ class MessageParts:
     def _count(self, usage: dict[str, Any]) -> None:
         """Take the counts told last: those of the end include those of the beginning."""
         for name in ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"):
-            if usage.get(name) is not None:
-                self._usage[name] = count_of(usage, name)
-        self._thought = count_of(part_of(usage, "output_tokens_details"), "thinking_tokens") or self._thought
+            self._usage[name] = count_of(usage, name) or self._usage.get(name, 0)
+        self._thought = count_of(counts_in(usage, "output_tokens_details"), "thinking_tokens") or self._thought
 
     def spent(self) -> tuple[Usage, int]:
         """Give what the message spent as far as it was told: what went in is told at its beginning."""

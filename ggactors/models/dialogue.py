@@ -25,6 +25,9 @@ EMPTY = "(no output)"
 
 UNANSWERED = "(this call was not carried out: the work was interrupted before it)"
 
+MOST_TOLD = 10**8
+"""The most tokens a server is believed to have spent on one call; a hundred of the longest windows."""
+
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _NAME = re.compile(r"[^A-Za-z0-9_-]")
 _QUOTED = 200
@@ -210,6 +213,27 @@ REFUSED_NOTE = (
 
 
 # ---------------------------------------------------------------- how much it is
+
+
+def counts_in(record: dict[str, Any], name: str) -> dict[str, Any]:
+    """Give an object of counts inside another, an empty one where there is none or something else.
+
+    What a server says of its usage is an extra to its reply: nonsense in it is what was not told, and never costs the reply.
+    """
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def count_of(record: dict[str, Any], name: str) -> int:
+    """Give a told number of tokens, 0 where there is none that can be: only whole ones up to ``MOST_TOLD`` are."""
+    value = record.get(name)
+    match value:
+        case bool():
+            return 0
+        case int() | float() if 0 <= value <= MOST_TOLD and value == int(value):
+            return int(value)
+        case _:
+            return 0
 
 
 def size_of(text: str) -> int:

@@ -198,7 +198,7 @@ def _span(headers: Mapping[str, str], *names: str) -> float | None:
             return number
         parts = _SPAN.findall(written)
         if parts and "".join(f"{count}{unit}" for count, unit in parts) == written.strip():
-            return float(sum(float(count) * _SECONDS[unit] for count, unit in parts))
+            return _number(str(sum(float(count) * _SECONDS[unit] for count, unit in parts)))
         return _until(written)
     return None
 
@@ -218,7 +218,7 @@ def _until(moment: str) -> float | None:
         try:
             then = read(moment.strip())
             break
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, OverflowError):
             continue
     if then is None:
         return None

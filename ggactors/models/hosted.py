@@ -184,9 +184,7 @@ class HostedModel:
             status, told_headers, told_body = refusal
             raise status_fault(label, status, told_headers, told_body, source.key) from None
 
-        usage = assembled.reply.usage
-        if usage.tokens == 0:
-            usage = _estimated(body, assembled.reply)
+        usage = _completed(assembled.reply, body)
         return evolve(assembled, reply=evolve(assembled.reply, usage=usage))
 
     async def _assemble(self, response: httpx2.Response, request: ModelRequest) -> Assembled:
@@ -215,10 +213,15 @@ class HostedModel:
         return evolve(assembled.reply, usage=evolve(usage, cost=cost))
 
 
-def _estimated(body: dict[str, Any], reply: ModelReply) -> Usage:
-    """Guess what a call spent whose server does not tell, a token for 4 bytes: ceilings must hold there too (C3)."""
-    said = size_of(reply.text) + sum(len(json.dumps(call.args)) for call in reply.calls)
-    return Usage(input=len(json.dumps(body)) // 4, output=max(said // 4, 1))
+def _completed(reply: ModelReply, body: dict[str, Any]) -> Usage:
+    """Guess what its server does not tell of a reply's usage, a token for 4 bytes: ceilings must hold there too (C3)."""
+    usage = reply.usage
+    said = size_of(reply.text) + sum(size_of(call.tool) + len(json.dumps(call.args)) for call in reply.calls)
+    if usage.input == 0:
+        usage = evolve(usage, input=len(json.dumps(body)) // 4)
+    if usage.output == 0:
+        usage = evolve(usage, output=max(said // 4, 1))
+    return usage
 
 
 def _joined(replies: list[ModelReply]) -> ModelReply:

@@ -287,11 +287,11 @@ def text_of(record: dict[str, Any], name: str) -> str:
     return value
 
 
-def count_of(record: dict[str, Any], name: str) -> int:
-    """Give a number of tokens, 0 where there is none. Raises Broken."""
+def place_of(record: dict[str, Any], name: str) -> int:
+    """Give which one of several an event is about, the first where it does not say. Raises Broken."""
     value = record.get(name)
     if value is None:
         return 0
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**53:
-        raise Broken(f"sent a malformed event: {name} is no count")
+        raise Broken(f"sent a malformed event: {name} is no number of a place")
     return value

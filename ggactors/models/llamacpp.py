@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 from attrs import define, field
 
-from ggactors.models.dialogue import Gauge
+from ggactors.models.dialogue import Gauge, count_of, counts_in
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
@@ -190,7 +190,7 @@ class Said:
     def _take(self, chunk: dict[str, Any]) -> None:
         if "error" in chunk:
             self.error = chunk["error"]
-        self.usage = chunk.get("usage") or self.usage
+        self.usage = counts_in(chunk, "usage") or self.usage
         for choice in chunk.get("choices", ()):
             delta = choice.get("delta") or {}
             self.text += [delta["content"]] if delta.get("content") else []
@@ -252,8 +252,9 @@ class LlamaModel:
         return limits if "temperature" not in options else {**limits, "temperature": options["temperature"]}
 
     def _usage(self, said: Said) -> Usage:
-        cached = (said.usage.get("prompt_tokens_details") or {}).get("cached_tokens", 0)
-        into, out = said.usage.get("prompt_tokens", 0), said.usage.get("completion_tokens", 0)
+        told = said.usage
+        into, out = count_of(told, "prompt_tokens"), count_of(told, "completion_tokens")
+        cached = min(count_of(counts_in(told, "prompt_tokens_details"), "cached_tokens"), into)
         bare = Usage(input=into, cached_input=cached, output=out)
         return Usage(input=into, cached_input=cached, output=out, cost=cost_of(price_of(self.source.spec), bare))
 

@@ -18,6 +18,8 @@ from ggactors.models.dialogue import (
     calls_of,
     clean,
     cleaned,
+    count_of,
+    counts_in,
     cut_note,
     cut_words,
     opening,
@@ -27,7 +29,7 @@ from ggactors.models.dialogue import (
     written,
 )
 from ggactors.models.hosted import Assembled, constrained, is_constrained
-from ggactors.models.http import Broken, Told, count_of, part_of, parts_of, text_of
+from ggactors.models.http import Broken, Told, part_of, parts_of, text_of
 from ggactors.protocol.model import Kept, ModelReply, Usage
 
 if TYPE_CHECKING:
@@ -204,13 +206,13 @@ class ChatParts:
         record = sent.record
         if record.get("error") or sent.event == "error":
             raise Told(record)
-        self._usage = part_of(record, "usage") or self._usage
+        self._usage = counts_in(record, "usage") or self._usage
         for choice in parts_of(record, "choices")[:1]:
             self._chosen = True
             # Servers that do not stream all of it send a whole message in place of a delta.
             self._grow(part_of(choice, "delta") or part_of(choice, "message"))
             self._stop = text_of(choice, "finish_reason") or self._stop
-            self._usage = part_of(choice, "usage") or self._usage
+            self._usage = counts_in(choice, "usage") or self._usage
         return False
 
     def _grow(self, delta: dict[str, Any]) -> None:
@@ -312,8 +314,8 @@ def _said(delta: dict[str, Any]) -> str:
 
 def usage_of(told: dict[str, Any]) -> tuple[Usage, int]:
     """Read what a completion spent, and how many tokens were written to a cache."""
-    into = part_of(told, "prompt_tokens_details")
-    out = part_of(told, "completion_tokens_details")
+    into = counts_in(told, "prompt_tokens_details")
+    out = counts_in(told, "completion_tokens_details")
     cached = count_of(into, "cached_tokens") or count_of(told, "prompt_cache_hit_tokens")
     usage = Usage(
         input=count_of(told, "prompt_tokens"),

@@ -16,6 +16,8 @@ from ggactors.models.dialogue import (
     calls_of,
     clean,
     cleaned,
+    count_of,
+    counts_in,
     cut_note,
     cut_words,
     opening,
@@ -25,7 +27,7 @@ from ggactors.models.dialogue import (
     written,
 )
 from ggactors.models.hosted import Assembled, constrained, is_constrained
-from ggactors.models.http import Broken, Told, count_of, part_of, parts_of, text_of
+from ggactors.models.http import Broken, Told, part_of, parts_of, place_of, text_of
 from ggactors.models.openai_chat import cache_key, data_url
 from ggactors.protocol.model import Kept, ModelReply, Usage
 
@@ -143,7 +145,7 @@ class ResponseParts:
         kind = text_of(record, "type") or sent.event
         match kind:
             case "response.output_item.added" | "response.output_item.done":
-                self._items[count_of(record, "output_index")] = part_of(record, "item")
+                self._items[place_of(record, "output_index")] = part_of(record, "item")
             case "response.completed" | "response.incomplete":
                 self._response, self._end = part_of(record, "response"), kind
             case "response.failed":
@@ -157,8 +159,8 @@ class ResponseParts:
 
     def spent(self) -> tuple[Usage, int]:
         """Give what the response spent as far as it was told, which is at its end."""
-        told = part_of(self._response, "usage")
-        into, out = part_of(told, "input_tokens_details"), part_of(told, "output_tokens_details")
+        told = counts_in(self._response, "usage")
+        into, out = counts_in(told, "input_tokens_details"), counts_in(told, "output_tokens_details")
         usage = Usage(
             input=count_of(told, "input_tokens"),
             cached_input=min(count_of(into, "cached_tokens"), count_of(told, "input_tokens")),

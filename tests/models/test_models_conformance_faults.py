@@ -57,7 +57,7 @@ def orphan_delta(asked):
                 b'data: {"type": "content_block_delta", "index": 7, "delta": {"type": "text_delta", "text": "x"}}\n\n',
             ),
             CHAT: (b'data: {"choices": [{"delta": {"content": {"a": 1}}}]}\n\n',),
-            RESPONSES: (b'data: {"type": "response.completed", "response": {"usage": {"input_tokens": -3}}}\n\n',),
+            RESPONSES: (b'data: {"type": "response.completed", "response": {"output": [3]}}\n\n',),
         }[asked.path]
     )
 

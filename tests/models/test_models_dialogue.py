@@ -12,11 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ggactors.models.dialogue import (
+    MOST_TOLD,
     Gauge,
     Heard,
     calls_of,
     clean,
     cleaned,
+    count_of,
+    counts_in,
     opening,
     paired,
     read_arguments,
@@ -261,3 +264,33 @@ def test_why_a_provider_cannot_be_reached_is_said_as_far_as_it_is_known(kind, sa
     assert says in words_of(wrapped)
     assert KEY not in words_of(wrapped)
     assert words_of(ValueError(KEY)) == "could not be asked (ValueError)"
+
+
+@pytest.mark.parametrize("told", [None, [], {}, "7", True, -1, 0.5, 1e300, 10**30, float("nan"), float("inf")])
+def test_a_count_that_cannot_be_one_is_one_that_was_not_told_D8(told):
+    assert count_of({"tokens": told}, "tokens") == 0
+    assert counts_in({"usage": told}, "usage") == {}
+
+
+def test_a_whole_count_is_taken_however_it_is_written():
+    assert [count_of({"tokens": told}, "tokens") for told in (0, 7, 7.0, MOST_TOLD)] == [0, 7, 7, MOST_TOLD]
+    assert count_of({}, "tokens") == 0
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Mon, 01 Jan 2026 99999999999999999999:00:00 GMT",
+        "Mon, 99999999999999999999 Jan 2026 00:00:00 GMT",
+        "Mon, 01 Jan 2026 00:00:00 +999999999999999999",
+        "9" * 5000,
+        "9" * 400 + "s",
+        "1e999",
+        "nan",
+        "-1",
+        "",
+    ],
+)
+def test_a_time_in_a_header_that_cannot_be_one_is_not_told_D8(told):
+    assert retry_after({"retry-after": told}) is None
+    assert rate_limits({"x-ratelimit-reset-tokens": told, "x-ratelimit-remaining-tokens": told}) is None
