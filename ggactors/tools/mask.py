@@ -9,6 +9,7 @@ Encoded forms of a value (base64, URL escapes) are not recognised.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import evolve, has
@@ -21,6 +22,12 @@ Plain = TypeVar("Plain")
 
 SHORTEST = 6
 """The fewest characters a value must have to be masked."""
+
+
+@cache
+def _fields_of(record: type[Any]) -> tuple[str, ...]:
+    """Name what a record of ours is made of."""
+    return tuple(one.name for one in attrs_fields(record) if one.init)
 
 
 class Mask:
@@ -44,7 +51,7 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Mask a whole text."""
-        if self._text is None:
+        if self._text is None or self._text.search(text) is None:
             return text
         return self._text.sub(lambda found: f"[masked:{self._names[found[0]]}]", text)
 
@@ -53,20 +60,27 @@ class Mask:
         return value if self._text is None else cast("Plain", self._inside(value))
 
     def _inside(self, value: object) -> object:
+        """Mask what is inside; what holds no value is given back as it is, not copied, since every event passes here."""
         match value:
+            case None | bool() | int() | float():
+                return value
             case str():
                 return self.text(value)
             case dict():
-                return {self._inside(key): self._inside(item) for key, item in value.items()}
-            case list():
-                return [self._inside(item) for item in value]
-            case tuple():
-                return tuple(self._inside(item) for item in value)
+                masked = {key: self._inside(item) for key, item in value.items()}
+                return masked if any(masked[key] is not item for key, item in value.items()) else value
+            case list() | tuple():
+                items = [self._inside(item) for item in value]
+                if all(new is old for new, old in zip(items, value, strict=True)):
+                    return value
+                return items if isinstance(value, list) else tuple(items)
             case _ if has(type(value)):
-                fields = [one.name for one in attrs_fields(cast("Any", type(value))) if one.init]
-                old = {name: getattr(value, name) for name in fields}
-                new = {name: self._inside(item) for name, item in old.items()}
-                changed = {name: item for name, item in new.items() if item != old[name]}
+                changed = {}
+                for name in _fields_of(cast("Any", type(value))):
+                    old = getattr(value, name)
+                    new = self._inside(old)
+                    if new is not old:
+                        changed[name] = new
                 return evolve(cast("Any", value), **changed) if changed else value
             case _:
                 return value
