@@ -47,9 +47,9 @@ def _print(folder: RunFolder, *, verbose: bool) -> int:
                 line = headline(event, view, verbose=verbose)
                 if line is not None:
                     print(f"{local_time(event.time)} {safe(line)}")
+            sys.stdout.flush()
             if found:
                 continue
-            sys.stdout.flush()
             if view.ended:
                 return 0
             if not alive:

@@ -170,3 +170,21 @@ def test_what_a_person_looked_at_is_kept_from_one_watch_to_the_next():
         assert (looking.tab, looking.filter) == (Tab.PROJECT, "auth")
 
     asyncio.run(sit())
+
+
+def test_a_source_that_cannot_be_read_ends_the_console_and_is_told():
+    async def sit() -> None:
+        with create_pipe_input() as keyboard:
+            seat = Seat(keyboard, WHOLE)
+            running = asyncio.ensure_future(seat.console.run())
+            await seat.until("slots 1/4")
+
+            def broken(most: int) -> list:
+                raise OSError(5, "Input/output error")
+
+            seat.source.take = broken
+            with pytest.raises(OSError, match="Input/output error"):
+                await running
+            assert "\x1b[?1049l" in seat.text.getvalue()[-200:]
+
+    asyncio.run(sit())

@@ -103,18 +103,26 @@ class Console:
         return self._drawn
 
     async def run(self) -> None:
-        """Show until the person leaves or the terminal is gone. Cancelled: the terminal is as before."""
+        """Show until the person leaves or the terminal is gone. Raises what reading the source raises.
+
+        Cancelled: the terminal is as before.
+        """
         tasks = [asyncio.ensure_future(self._fold_on())]
         if self.diffs is not None:
             tasks.append(asyncio.ensure_future(self.diffs.serve(self.app.invalidate)))
+        for task in tasks:
+            task.add_done_callback(lambda _: self.leave())  # they end only by a fault
         try:
             with suppress(EOFError):
                 await self.app.run_async(set_exception_handler=False)
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            ended = await asyncio.gather(*tasks, return_exceptions=True)
             self.source.close()
+        for error in ended:
+            if isinstance(error, Exception):
+                raise error
 
     async def _fold_on(self) -> None:
         """Fold what comes, in pieces; have it drawn, at most so many times a second."""
