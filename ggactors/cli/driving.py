@@ -8,27 +8,26 @@ from __future__ import annotations
 
 import os
 import signal
-import stat
 import sys
-from contextlib import ExitStack, suppress
-from pathlib import Path
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, TextIO
 
 import trio
 from attrs import define, field, frozen
 
 from ggactors.app import open_run
-from ggactors.cli.exits import CANCELLED, REFUSED
-from ggactors.cli.failures import Refusal, refusal_lines
+from ggactors.cli.eventsink import event_sink, say
+from ggactors.cli.exits import CANCELLED, FAILED, REFUSED
+from ggactors.cli.failures import refusal_lines
 from ggactors.cli.progress import progress_on_stderr
 from ggactors.cli.terminal import give_up, look_of, print_lines
 from ggactors.ports import LaunchRefused
 from ggactors.runtime.collector import tune_collector
 from ggactors.telemetry.folds import RunView
-from ggactors.telemetry.sink import JsonLines, StreamLines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
+    from pathlib import Path
 
     from ggactors.app import Run
     from ggactors.cli.progress import Progress
@@ -88,9 +87,10 @@ def drive(order: Order, *, after: Sequence[str] = ()) -> int:
     if driven.run is None:
         print(f"ggactors {order.command}: stopped before the run began", file=sys.stderr)
         return CANCELLED
-    _report(order, driven.view, driven.run.folder, after)
+    told = _report(order, driven.view, driven.run.folder, after)
     summary = driven.view.summary
-    return summary.exit_code if summary is not None else CANCELLED
+    code = summary.exit_code if summary is not None else CANCELLED
+    return sink.code(code) if told else code or FAILED
 
 
 # ---------------------------------------------------------------- while it goes on
@@ -165,44 +165,14 @@ async def _heed(signals: AsyncIterator[int], driven: _Driven, progress: Progress
             at_once.cancel()
 
 
-# ---------------------------------------------------------------- where events go
-
-
-def event_sink(target: str | None, stack: ExitStack) -> Callable[[Event], None]:
-    """Open where ``--events`` streams to. A file is written anew; pipes and devices are streams. Raises Refusal."""
-    if target is None:
-        return _nowhere
-    if target == "-":
-        sys.stdout.flush()
-        stream = StreamLines(sys.stdout.fileno())
-        stack.callback(stream.close)
-        return stream
-    path = Path(target)
-    try:
-        if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            descriptor = os.open(path, os.O_WRONLY)
-            stack.callback(os.close, descriptor)
-            stream = StreamLines(descriptor)
-            stack.callback(stream.close)
-            return stream
-        with path.open("wb"):
-            pass
-        lines = JsonLines(path, on_trouble=lambda message: print(f"ggactors: {message}", file=sys.stderr))
-    except OSError as error:
-        raise Refusal(f"--events {target}: {error.strerror}") from error
-    stack.callback(lines.close)
-    return lines
-
-
-def _nowhere(_event: Event) -> None:
-    """Drop an event nobody asked for."""
-
-
 # ---------------------------------------------------------------- after it
 
 
-def _report(order: Order, view: RunView, folder: Path, after: Sequence[str]) -> None:
-    """Print the board, the summary and where the work lies: on stdout, unless that carries data."""
+def _report(order: Order, view: RunView, folder: Path, after: Sequence[str]) -> bool:
+    """Print the board, the summary and where the work lies: on stdout, unless that carries data.
+
+    Tell whether the data that was asked for could be written. What a person reads is no data: the run's folder has it all.
+    """
     from ggactors.telemetry.render import board_lines
     from ggactors.telemetry.summary import summary_lines
     from ggactors.telemetry.whereabouts import whereabouts
@@ -219,11 +189,12 @@ def _report(order: Order, view: RunView, folder: Path, after: Sequence[str]) -> 
     _tell(order, stream, [*lines, *after])
     _outlive_signals()
     if order.json:
-        _tell(order, sys.stdout, [summary_json(view, folder)])
+        return _tell(order, sys.stdout, [summary_json(view, folder)])
+    return True
 
 
-def _tell(order: Order, stream: TextIO, lines: Sequence[str]) -> None:
-    """Print on a stream. One that takes no more, or whose reader is gone, changes nothing about how the run ended."""
+def _tell(order: Order, stream: TextIO, lines: Sequence[str]) -> bool:
+    """Print on a stream. False for one that takes no more, which is said; a reader that is gone has had what it wanted."""
     try:
         print_lines(lines, stream)
         stream.flush()
@@ -232,8 +203,9 @@ def _tell(order: Order, stream: TextIO, lines: Sequence[str]) -> None:
     except OSError as error:
         give_up(stream)
         name = "stdout" if stream is sys.stdout else "stderr"
-        with suppress(OSError):
-            print(f"ggactors {order.command}: could not write to {name}: {error.strerror}", file=sys.stderr, flush=True)
+        say(f"ggactors {order.command}: could not write to {name}: {error.strerror}")
+        return False
+    return True
 
 
 def _outlive_signals() -> None:

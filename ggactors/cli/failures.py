@@ -28,7 +28,7 @@ class Refusal(Exception):  # noqa: N818 - a word of the command line
     """What was asked cannot be done; every line of the message is for the person who asked."""
 
 
-def tell(error: Exception, words: Sequence[str]) -> int:
+def tell(error: BaseException, words: Sequence[str]) -> int:
     """Tell an error on stderr and give the exit code: 2 for what the caller can mend, 1 for our own faults."""
     command = next((word for word in words if not word.startswith("-")), "")
     name = f"ggactors {command}".strip()
@@ -61,6 +61,11 @@ def cannot_write(error: BaseException) -> bool:
     """Tell whether a stream of this process took no more: its disk is full or has failed."""
     inner = sole(error)
     return isinstance(inner, OSError) and inner.filename is None and inner.errno in _FULL
+
+
+def interrupted(group: BaseExceptionGroup[BaseException]) -> bool:
+    """Tell whether nothing but interrupts of the person is in a group."""
+    return group.split(KeyboardInterrupt)[1] is None
 
 
 def sole(error: BaseException) -> BaseException:

@@ -56,6 +56,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return PIPE_CLOSED
     except KeyboardInterrupt:
         return CANCELLED
+    except BaseExceptionGroup as group:
+        from ggactors.cli.failures import interrupted, tell
+
+        # A nursery hands an interrupt on in a group.
+        return CANCELLED if interrupted(group) else tell(group, words)
     except Exception as error:  # noqa: BLE001 - the last place where an error can still be told in plain words
         from ggactors.cli.failures import cannot_write, tell
 

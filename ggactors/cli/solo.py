@@ -88,7 +88,7 @@ def _talk(options: argparse.Namespace, reading: Reading, tasks: tuple[str, ...],
     """Open the prompt on a session of one agent; its exit code is the session's."""
     from contextlib import ExitStack
 
-    from ggactors.cli.driving import event_sink
+    from ggactors.cli.eventsink import event_sink
     from ggactors.cli.repl import talk
     from ggactors.crew import reading_of
     from ggactors.ports import LaunchRefused
@@ -113,10 +113,13 @@ def _talk(options: argparse.Namespace, reading: Reading, tasks: tuple[str, ...],
         tasks=tuple(task for task in tasks if task),
         confirm=options.yes,
         verification=check,
+        verbose=options.verbose,
         once=True,
     )
     with ExitStack() as stack:
-        return talk(opening, sink=event_sink(options.events, stack))
+        sink = event_sink(options.events, stack)
+        code = talk(opening, sink=sink)
+    return sink.code(code)
 
 
 def _tasks(options: argparse.Namespace, *, interactive: bool) -> list[str]:

@@ -130,10 +130,12 @@ class PythonModel:
         self.label = source.label
         self._source = source
 
+    @trio.lowlevel.enable_ki_protection
     async def reply(self, request: ModelRequest) -> ModelReply:
         """Call the callable once and answer its entry, after its delay. Raises ModelFault.
 
-        Cancelled: a synchronous call runs to its end in its thread, its answer is dropped.
+        Protected, so that a KeyboardInterrupt in here is the callable's own; a person's is raised elsewhere. Cancelled: a
+        synchronous call runs to its end in its thread, its answer is dropped.
         """
         entry = self._entry(await self._ask(view_of(request)))
         await trio.sleep(entry.delay)
@@ -155,7 +157,9 @@ class PythonModel:
                 lambda: (answer(view),), abandon_on_cancel=True, limiter=self._source.limiter
             )
             return await said if inspect.isawaitable(said) else said
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
+            if _is_flow(error):
+                raise
             raise ModelFault(f"{self.label} raised {_said(error, self._source.file)}") from error
 
     def _entry(self, said: object) -> Entry:
@@ -165,7 +169,7 @@ class PythonModel:
             )
         try:
             copied = plain(said)
-        except Exception as error:  # a mapping of the callable's own making may do anything when it is read
+        except BaseException as error:  # a mapping of the callable's own making may do anything when it is read
             raise ModelFault(f"{self.label} answered what cannot be read: {_said(error, self._source.file)}") from error
         found: list[Problem] = []
         entry = read_entry(Place(copied.value, "", found))
@@ -212,6 +216,13 @@ def unlimited() -> trio.CapacityLimiter:
 
 def _is_async(answer: Callable[[View], Any]) -> bool:
     return inspect.iscoroutinefunction(answer) or inspect.iscoroutinefunction(getattr(answer, "__call__", None))  # noqa: B004
+
+
+def _is_flow(error: BaseException) -> bool:
+    """Tell whether an error belongs to whoever runs the callable: its cancellation, its being given up."""
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(_is_flow, error.exceptions))
+    return isinstance(error, trio.Cancelled | GeneratorExit)
 
 
 def _said(error: BaseException, file: str) -> str:

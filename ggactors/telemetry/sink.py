@@ -44,7 +44,10 @@ class JsonLines:
         self._size = 0
         self._scheduled = False
         self._flusher: _Flusher | None = None
-        self._told = False
+        self._told = self._dropped = False
+        self.failure: OSError | None = None
+        """Why lines are missing in the file. What could be written after all is not; so it is known once it is closed."""
+        self._trouble: OSError | None = None
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             _cut_torn_line(self._file)
@@ -55,6 +58,7 @@ class JsonLines:
     def __call__(self, event: Event) -> None:
         """Take an event; its line is written at the loop's next tick, or at once outside trio."""
         if self._size > KEEP_BYTES:
+            self._dropped = True
             return
         line = to_line(event).encode("ascii") + b"\n"
         self._waiting.append(line)
@@ -90,6 +94,7 @@ class JsonLines:
                 data = data[os.write(self._file, data) :]
         except OSError as error:
             # Bytes may have been taken before the refusal: the rest goes on where they end.
+            self._trouble = error
             if not self._told:
                 self._told = True
                 self._on_trouble(f"events cannot be written to {self._path}: {error.strerror}; the run goes on")
@@ -100,6 +105,8 @@ class JsonLines:
         """Write what is left and close the file. Doing it twice is fine."""
         self.flush()
         descriptor, self._file = self._file, -1
+        if self._waiting or self._dropped:
+            self.failure = self._trouble
         if descriptor >= 0:
             os.close(descriptor)
         if self._flusher is not None:
@@ -170,6 +177,8 @@ class StreamWriter:
 
     def __init__(self, descriptor: int) -> None:
         self.reader_gone = False
+        self.failure: OSError | None = None
+        """Why it could not be written, where that is not a reader that went away."""
         self._descriptor = descriptor
         self._waiting: SimpleQueue[bytes | None] = SimpleQueue()
         # A daemon, so that a reader that never reads cannot keep a process that was told to go.
@@ -196,7 +205,8 @@ class StreamWriter:
             try:
                 while left:
                     left = left[os.write(self._descriptor, left) :]
-            except OSError:
+            except OSError as error:
+                self.failure = None if isinstance(error, BrokenPipeError) else error
                 self.reader_gone = True
                 return
 
@@ -215,6 +225,11 @@ class StreamLines:
     def reader_gone(self) -> bool:
         """Whether the reader went away; what follows is dropped."""
         return self._writer.reader_gone
+
+    @property
+    def failure(self) -> OSError | None:
+        """Why lines could not be written, where that is not a reader that went away."""
+        return self._writer.failure
 
     def close(self) -> None:
         """Wait until every line is written or the reader is gone. Blocking. Doing it twice is fine."""

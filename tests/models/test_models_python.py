@@ -143,6 +143,10 @@ async def test_an_answered_delay_is_waited_out(tmp_path, autojump_clock):
     [
         ("return {}['gone']", "KeyError: 'gone' (line 2 of answer)"),
         ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise KeyboardInterrupt", "raised KeyboardInterrupt (line 2 of answer)"),
+        ("import asyncio; raise asyncio.CancelledError('gone')", "CancelledError: gone"),
+        ("raise BaseExceptionGroup('both', [KeyboardInterrupt(), SystemExit(1)])", "BaseExceptionGroup: both"),
+        ("raise type('Own', (BaseException,), {})('up')", "raised Own: up"),
         ("raise ValueError('two\\nlines')", "ValueError: two lines (line 2 of answer)"),
         ("raise ValueError", "raised ValueError (line 2 of answer)"),
         ("e = ValueError('x' * 9000); e.add_note('n'); raise e", "x… (line 2 of answer)"),
@@ -242,3 +246,25 @@ def answer(r):
         for n in range(60):
             nursery.start_soon(ask, f"A-{n}.0i")
     assert heard == ["all"] * 60
+
+
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemExit(3)", "ValueError('x')"])
+async def test_an_answer_that_raises_when_it_is_read_is_a_fault(tmp_path, error):
+    source = (
+        "import collections.abc\nclass Odd(collections.abc.Mapping):\n"
+        f"    def __getitem__(self, key):\n        raise {error}\n"
+        "    def __iter__(self):\n        return iter(['text'])\n    def __len__(self):\n        return 1\n"
+        "def answer(r):\n    return Odd()\n"
+    )
+    assert f"answered what cannot be read: {error.split('(')[0]}" in await fault_of(tmp_path, source)
+
+
+async def test_a_callable_that_is_cancelled_is_no_fault_whatever_nursery_it_waits_in(tmp_path):
+    source = (
+        "import trio\nasync def answer(r):\n    async with trio.open_nursery() as nursery:\n"
+        "        nursery.start_soon(trio.sleep_forever)\n        await trio.sleep_forever()\n"
+    )
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await model(tmp_path, source).reply(REQUEST)
+    assert scope.cancelled_caught
