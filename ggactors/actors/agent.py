@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from ggactors.runtime.slots import Seat
 
 
-_A_MERGE = "a merge into the main workspace"
 PAUSED = "the end of the pause"
 
 
@@ -380,36 +379,6 @@ class AgentActor:
         if self.seat.holds:
             self.showing.state(AgentState.WAITING, waiting_on=waiting_on)
         self.seat.give_back()
-
-    async def take_tree(self, *, force: bool = False) -> bool:
-        """Share the tree with whoever else works in it; a merge under way is waited for without a slot (M6).
-
-        Tells whether the lock is held now. ``force`` waits through a stop, for the last commit of the agent's work, and takes no
-        slot again, since no turn follows.
-        """
-        tree = self.station.tree
-        if tree is None:
-            return False
-        if tree.try_shared():
-            return True
-        if force:
-            self.give_up_slot(_A_MERGE)
-            await tree.take_shared()
-            return True
-        got = False
-
-        async def wait() -> None:
-            nonlocal got
-            await tree.take_shared()
-            got = True
-
-        try:
-            await self.suspend(_A_MERGE, wait)
-        except BaseException:
-            if got:
-                tree.give_shared()
-            raise
-        return True
 
     async def next_letter(self) -> None:
         """Wait for the next letter."""

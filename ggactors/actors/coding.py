@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from attrs import define, field, frozen
 
 from ggactors.actors.codewaits import WAITS, ProgramWaits
+from ggactors.actors.sharing import sharing_tree
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.crew import SUBMIT_PROGRAM
 from ggactors.protocol.events import AssistantMessage, CodeExecution, Log, ToolAnswered, ToolCalled
@@ -350,13 +351,9 @@ class CodeTurn:
         if tree is None or not operations.touches_tree(operation):
             answer = await operations.serve(operation, args)
         else:
-            await agent.take_tree()
-            try:
-                async with agent.station.working():
-                    answer = await operations.serve(operation, args)
-                    note = await agent.station.after_call(tool)
-            finally:
-                tree.give_shared()
+            async with sharing_tree(agent), agent.station.working():
+                answer = await operations.serve(operation, args)
+                note = await agent.station.after_call(tool)
             if note is not None:
                 self._notice(note)
         if len(self._guides) < MOST_GUIDES:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
+from ggactors.actors.sharing import sharing_tree
 from ggactors.actors.stations import SessionEnd
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import Finished
@@ -112,20 +113,17 @@ class Gate:
         ``call`` is what declared it, None when a hook object did. A disk that refuses holds it back like any gate.
         """
         agent = self.agent
-        shared = await agent.take_tree()
         try:
-            ended_by = None if call is None else {"tool": call.tool, "args": call.args}
-            declared = {"call": ended_by, "task": agent.floor.task}
-            async with self._working(agent.hooks, "agent-stop"):
-                outcome = await agent.hooks.fire("agent-stop", declared)
-            self._verified, self._unverified = outcome.verified, outcome.unverified
-            held = outcome.blocked if outcome.blocked is not None else await agent.station.admit(ending, summary)
-            return None if held is None else "\n".join((*outcome.messages, held))
+            async with sharing_tree(agent):
+                ended_by = None if call is None else {"tool": call.tool, "args": call.args}
+                declared = {"call": ended_by, "task": agent.floor.task}
+                async with self._working(agent.hooks, "agent-stop"):
+                    outcome = await agent.hooks.fire("agent-stop", declared)
+                self._verified, self._unverified = outcome.verified, outcome.unverified
+                held = outcome.blocked if outcome.blocked is not None else await agent.station.admit(ending, summary)
+                return None if held is None else "\n".join((*outcome.messages, held))
         except RepositoryBroken as error:
             return f"the work could not be committed: {error}"
-        finally:
-            if shared and agent.station.tree is not None:
-                agent.station.tree.give_shared()
 
     def _working(self, hooks: Hooks, event: str) -> AbstractAsyncContextManager[None]:
         """Mark what hooks do where the agent works as its own work."""

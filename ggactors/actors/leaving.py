@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define
 
+from ggactors.actors.sharing import sharing_tree
 from ggactors.actors.stations import SessionEnd
 from ggactors.protocol.board import DropWaits
 from ggactors.protocol.values import Status
@@ -42,12 +43,8 @@ class Leaving:
             await agent.next_letter()
         await agent.toolbox.close()
         await self.drop_waits()
-        shared = await agent.take_tree(force=True)
-        try:
+        async with sharing_tree(agent, force=True):
             await agent.station.ended(end)
-        finally:
-            if shared and agent.station.tree is not None:
-                agent.station.tree.give_shared()
         self.gone(end)
 
     async def drop_waits(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, evolve, field
 
+from ggactors.actors.sharing import sharing_tree
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
@@ -144,13 +145,9 @@ class Turn:
             return ToolResult(call_id=call.id, tool=call.tool, ok=False, code=refused.code, output=refused.message)
         if agent.station.tree is None or not agent.toolbox.touches_tree(call.tool):
             return await agent.toolbox.call(call)
-        await agent.take_tree()
-        try:
-            async with agent.station.working():
-                result = await agent.toolbox.call(call)
-                note = await agent.station.after_call(call.tool)
-        finally:
-            agent.station.tree.give_shared()
+        async with sharing_tree(agent), agent.station.working():
+            result = await agent.toolbox.call(call)
+            note = await agent.station.after_call(call.tool)
         if note is None:
             return result
         return ToolResult(
