@@ -67,8 +67,12 @@ class Mask:
             case str():
                 return self.text(value)
             case dict():
-                masked = {key: self._inside(item) for key, item in value.items()}
-                return masked if any(masked[key] is not item for key, item in value.items()) else value
+                pairs = [(self._inside(key), self._inside(item)) for key, item in value.items()]
+                if all(
+                    key is name and new is old for (name, new), (key, old) in zip(pairs, value.items(), strict=True)
+                ):
+                    return value
+                return dict(pairs)
             case list() | tuple():
                 items = [self._inside(item) for item in value]
                 if all(new is old for new, old in zip(items, value, strict=True)):

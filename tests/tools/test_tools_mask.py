@@ -37,6 +37,28 @@ def test_texts_inside_plain_values_are_masked_and_their_kinds_kept():
     }
 
 
+def test_names_in_objects_are_masked_at_any_depth():
+    mask = Mask({"K": "abcdefgh"})
+    assert mask.value({"abcdefgh": {"x abcdefgh": [{"abcdefgh": 1}]}, 7: None}) == {
+        "[masked:K]": {"x [masked:K]": [{"[masked:K]": 1}]},
+        7: None,
+    }
+
+
+INSIDE = st.recursive(
+    st.none() | st.integers() | st.text("ab", max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(values=st.dictionaries(st.sampled_from("XY"), st.text("ab", min_size=6, max_size=7), min_size=1), given_=INSIDE)
+def test_no_value_survives_anywhere_inside_and_what_holds_none_is_not_copied(values, given_):
+    masked = Mask(values).value(given_)
+    assert not any(value in repr(masked) for value in values.values())
+    assert (masked is given_) or masked != given_
+
+
 def test_a_mask_of_nothing_holds_nothing_back():
     stream = Mask({}).stream()
     assert stream.feed(b"abc") == b"abc"
