@@ -33,6 +33,13 @@ class Artifact:
     module: str
     file: str
     sha256: str
+    opened: bool = False
+    """Whether it is compiled with its table of functions open to the host (``opening``)."""
+
+    @property
+    def key(self) -> str:
+        """What its compiled form is kept under."""
+        return f"{self.sha256};table" if self.opened else self.sha256
 
     def path(self) -> Path | None:
         """Find the file, without running anything of the package; None when it is not installed."""
@@ -57,6 +64,7 @@ QUICKJS = Artifact(
     module="quickjs_rs",
     file="_guest.wasm",
     sha256="647ab11ae29cc6d39a6d17d3aa1e7a6a0b5fb9c44b4864475a18bc644f926050",
+    opened=True,
 )
 _OF_LANGUAGE = {Language.PYTHON: CPYTHON, Language.JAVASCRIPT: QUICKJS, Language.TYPESCRIPT: QUICKJS}
 

@@ -1,4 +1,4 @@
-"""Compile one artifact, in a process of its own: ``python -m ggactors.programs.compile ARTIFACT FILE``.
+"""Compile one artifact, in a process of its own: ``python -m ggactors.programs.compile ARTIFACT FILE [--open-table]``.
 
 A process can be ended when whoever waits for it is cancelled, and gives back the memory a compiler takes; a thread does neither.
 """
@@ -15,7 +15,7 @@ def main() -> int:
     from ggactors.programs.engine import compile_artifact
 
     os.nice(5)
-    compile_artifact(Path(sys.argv[1]), Path(sys.argv[2]))
+    compile_artifact(Path(sys.argv[1]), Path(sys.argv[2]), opened="--open-table" in sys.argv[3:])
     return 0
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
+from ggactors.programs.opening import with_open_table
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -86,14 +88,16 @@ def compiled(cache: Path, artifact_hash: str) -> Compiled:
     return Compiled(cache / f"{key[:32]}.cwasm")
 
 
-def compile_artifact(artifact: Path, to: Path) -> None:
-    """Compile an artifact into a new file. Takes seconds of every core.
+def compile_artifact(artifact: Path, to: Path, *, opened: bool = False) -> None:
+    """Compile an artifact into a new file, ``opened`` with its table of functions open. Takes seconds of every core.
 
-    Raises OSError when the file cannot be written, ``wasmtime.WasmtimeError`` when this machine cannot compile.
+    Raises OSError when the file cannot be written, ``wasmtime.WasmtimeError`` when this machine cannot compile, ValueError when
+    the artifact has no such table.
     """
     import wasmtime
 
-    code = bytes(wasmtime.Module.from_file(make_engine(), artifact).serialize())
+    module = artifact.read_bytes()
+    code = bytes(wasmtime.Module(make_engine(), with_open_table(module) if opened else module).serialize())
     with os.fdopen(os.open(to, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(code)
 

@@ -25,23 +25,8 @@ if TYPE_CHECKING:
     from ggactors.programs.execution import Execution
 
 _FRAME = re.compile(r"at (?:(.*?) )?\(?([^\s():]+):(\d+)(?::\d+)?\)?\s*$", re.MULTILINE)
-_ASYNC_NAMES = re.compile(r"\basync\s+function\s+([\w$]+)|\b(?:const|let|var)\s+([\w$]+)\s*=\s*async\b")
-_BARE_CALL = re.compile(r"^([A-Za-z_$][\w$]*)(?=\()", re.MULTILINE)
-_BARE_WRAPPER = re.compile(r"^(?=\(async\b)", re.MULTILINE)
 _ERRORS = ("GGError", "NotFound", "InvalidArgument", "Conflict", "Refused", "Unavailable", "LimitExceeded", "IOFailure")
 _UNREADABLE = write_reply(Refused(code=Code.INVALID_ARGUMENT, message="the request cannot be read"))
-
-
-def awaited(source: str) -> str:
-    """Put ``await`` before calls of async functions that stand alone at the left margin; lines stay where they are.
-
-    Nothing reports a rejection nobody waits for, so that a bare ``main()`` at the end would hide every error of the program.
-    """
-    if "async" not in source:
-        return source
-    names = {name for found in _ASYNC_NAMES.finditer(source) for name in found.groups() if name}
-    source = _BARE_CALL.sub(lambda found: f"await {found[0]}" if found[1] in names else found[0], source)
-    return _BARE_WRAPPER.sub("await ", source)
 
 
 class JavaScriptSlot:
@@ -57,6 +42,7 @@ class JavaScriptSlot:
         with self._engine.store() as store:
             program = _Program()
             instance = self._engine.instance(store, program)
+            instance.watch()
             functions = instance.bootstrap(self._boot, ("start", "tick", "describe"))
             try:
                 _carry_out(self._engine, take(), lambda execution: program.run(instance, functions, execution))
@@ -132,7 +118,7 @@ class _Program:
         order = execution.order
         self._execution, self._sdk = execution, json.loads(order.sdk)
         instance.call(start, instance.string(order.sdk.encode()))
-        answer, promise = instance.program(awaited(order.source), order.name)
+        answer, promise = instance.program(order.source, order.name)
         if answer != OK:
             return _uncompiled(instance.thrown(), order.name)
         while True:
@@ -140,6 +126,10 @@ class _Program:
             state = instance.state(promise)
             if state == REJECTED:
                 return _raised(instance, describe, instance.settled(promise), order.name)
+            if instance.unhandled:  # a failure nobody caught, as every runtime of the language has it (E8)
+                if not instance.unhandled.told:
+                    return _UNTOLD
+                return _raised(instance, describe, instance.reason(), order.name)
             answer, more = instance.call(tick)
             if answer != OK:
                 return _raised(instance, describe, instance.exception(), order.name)

@@ -25,6 +25,41 @@ def define(
     from wasmtime import WasmtimeError
     from wasmtime import _ffi as library
 
+    callback = _callback(kind, serve)
+    of, called_by = module.encode(), name.encode()
+    error: Any = library.wasmtime_linker_define_func(
+        linker.ptr(),
+        ctypes.create_string_buffer(of),
+        len(of),
+        ctypes.create_string_buffer(called_by),
+        len(called_by),
+        kind.ptr(),
+        callback,
+        None,
+        _nothing(),
+    )
+    if error:
+        raise WasmtimeError._from_ptr(error)
+    return callback
+
+
+def function(store: wasmtime.Store, kind: wasmtime.FuncType, serve: Callable[..., int]) -> tuple[wasmtime.Func, object]:
+    """Make a function of the host's that a guest can be handed. ``serve`` is as in ``define``.
+
+    Give it, and what must be kept for as long as the store is.
+    """
+    import wasmtime
+    from wasmtime import _ffi as library
+
+    callback = _callback(kind, serve)
+    made = library.wasmtime_func_t()
+    library.wasmtime_func_new(store._context(), kind.ptr(), callback, None, _nothing(), ctypes.byref(made))
+    return wasmtime.Func._from_raw(made), callback
+
+
+def _callback(kind: wasmtime.FuncType, serve: Callable[..., int]) -> Any:
+    from wasmtime import _ffi as library
+
     wide = [str(param) == "i64" for param in kind.params]
     i32 = library.WASMTIME_I32.value
 
@@ -36,23 +71,11 @@ def define(
             answers[0].of.i32 = answer
         return 0
 
-    callback = library.wasmtime_func_callback_t(called)
-    of, called_by = module.encode(), name.encode()
-    nothing = ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
-    error: Any = library.wasmtime_linker_define_func(
-        linker.ptr(),
-        ctypes.create_string_buffer(of),
-        len(of),
-        ctypes.create_string_buffer(called_by),
-        len(called_by),
-        kind.ptr(),
-        callback,
-        None,
-        nothing,
-    )
-    if error:
-        raise WasmtimeError._from_ptr(error)
-    return callback
+    return library.wasmtime_func_callback_t(called)
+
+
+def _nothing() -> Any:
+    return ctypes.cast(0, ctypes.CFUNCTYPE(None, ctypes.c_void_p))
 
 
 def place_of(store: wasmtime.Store, memory: wasmtime.Memory) -> Callable[[], tuple[int, int]]:

@@ -51,7 +51,7 @@ async def prepare(
         raise LaunchRefused(found)
     ready: dict[Artifact, Path] = {}
     for artifact in dict.fromkeys(map(artifact_of, languages)):
-        into = compiled(cache, artifact.sha256)
+        into = compiled(cache, artifact.key)
         if not await trio.to_thread.run_sync(into.valid):
             progress(f"compiling {artifact.label} for this machine, once; it takes some seconds")
             await _compile(artifact, into)
@@ -68,7 +68,10 @@ async def _compile(artifact: Artifact, into: Compiled) -> None:
         with tempfile.TemporaryDirectory(dir=into.path.parent, prefix=".compiling-") as scratch:
             target = Path(scratch, "module")
             ran = await trio.run_process(
-                [sys.executable, "-m", "ggactors.programs.compile", str(source), str(target)],
+                [
+                    *(sys.executable, "-m", "ggactors.programs.compile", str(source), str(target)),
+                    *(("--open-table",) if artifact.opened else ()),
+                ],
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 capture_stdout=True,
                 capture_stderr=True,
@@ -103,7 +106,7 @@ def survey(cache: Path) -> tuple[tuple[bool, str, str], ...]:
         if found:
             rows.append((False, what, f"{found[0].what}; {found[0].remedy}"))
             continue
-        kept = compiled(cache, artifact.sha256)
+        kept = compiled(cache, artifact.key)
         if kept.valid():
             rows.append((True, what, f"{artifact.label}; compiled, in {cache}"))
         elif (hindrance := kept.hindrance()) is not None:

@@ -10,6 +10,8 @@ import struct
 from typing import TYPE_CHECKING, Protocol
 
 from ggactors.programs.native import Export
+from ggactors.programs.opening import TABLE
+from ggactors.programs.rejections import BOX, NoHook, Rejections
 from ggactors.programs.wasi import Memory, World
 
 if TYPE_CHECKING:
@@ -115,10 +117,14 @@ class Instance:
         self.memory = Memory(store, memory)
         self._functions: dict[str, Export] = {}
         self._out = self._scratch = 0
-        self._undefined = 0
+        self._undefined = self._box = self._heap = 0
+        self._hook: object = None
+        self.unhandled = Rejections(store, self.memory)
+        """Promises that were rejected and that nobody handles; empty as long as they are not watched."""
 
     def limit(self, heap: int) -> None:
         """Say how many bytes values may take; before anything is evaluated."""
+        self._heap = heap
         self._do("set_memory_limit", heap)
         self._do("set_max_stack_size", _STACK)
         self._out = self._do("qjs_alloc", 4)
@@ -135,6 +141,17 @@ class Instance:
         if answer != OK:
             raise GuestFailed(f"the JavaScript engine did not start: {self.thrown()}")
         return tuple(self._property(made, name) for name in names)
+
+    def watch(self) -> None:
+        """Keep what is rejected and handled by nobody, from now on. Raises GuestFailed."""
+        try:
+            self.script("")  # the engine is made by the first thing that is evaluated
+            self._hook = self.unhandled.hook(self._exports[TABLE], self._heap)
+            _, shown = self.script(BOX)
+            self.unhandled.box()
+        except (NoHook, KeyError) as fault:
+            raise GuestFailed(f"the JavaScript engine is not the one this is made for: {fault}") from fault
+        self._box = self.settled(shown)
 
     # ------------------------------------------------------------ evaluating
 
@@ -166,6 +183,11 @@ class Instance:
     def settled(self, promise: int) -> int:
         """Give the value or the reason of a settled promise."""
         return self._into("promise_result", promise)[1]
+
+    def reason(self) -> int:
+        """Give the reason of the first rejection that nobody handles."""
+        self.unhandled.take()
+        return self.settled(self._into("get_index", self._box, 0)[1])
 
     def exception(self) -> int:
         """Give what was thrown last."""

@@ -277,7 +277,9 @@ def _errors_page(script: bool) -> DocPage:
         f"A call that is refused or fails throws {base} or the kind of it for its code; it has `code`, `operation` and `message`, "
         f"and has changed nothing.\n\n{kinds}\n\n{catching}"
     )
-    if not script:
+    if script:
+        text += '\n\nThese classes are globals; `import { NotFound } from "gg"` and `gg.NotFound` give the same.'
+    else:
         text = text.replace("throws", "raises")
     return DocPage(name="errors", module=None, summary=f"{base} and its kinds, by code", text=text)
 

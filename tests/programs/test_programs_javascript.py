@@ -7,8 +7,6 @@ from __future__ import annotations
 import pytest
 from programs_kit import JAVASCRIPT, TYPESCRIPT, Pool, World, needs_code
 
-from ggactors.programs.javascript import awaited
-
 pytestmark = needs_code
 
 # A program, and what it prints.
@@ -42,6 +40,12 @@ WORKS = {
     "classes and generators": ("class A { #x = 1; get x() { return this.#x } }\nfunction* g() { yield* [1, 2] }\nconsole.log(new A().x, [...g()].length, `${{}.a?.b ?? 'd'}`)", ["1 2 d"]),
     "feature tests": ("console.log('readFile' in gg.files, typeof gg.files.then, Object.keys(gg.session).length)", ["true undefined 2"]),
     "a set and a bigint": ("gg.session.requestChanges(new Set(['a']))", []),
+    "errors without an import": (
+        "try { gg.files.readFile('nope') } catch (e) { console.log(e instanceof NotFound, e instanceof GGError, Object.keys(globalThis).includes('GGError'),\n"
+        "[InvalidArgument, Conflict, Refused, Unavailable, LimitExceeded, IOFailure].every((kind) => kind === gg[kind.name] && kind.prototype instanceof GGError)) }",
+        ["true true false true"],
+    ),
+    "an error class of the same name as one of ours": ("class Conflict extends Error {}\nconsole.log(new Conflict('x') instanceof GGError, gg.Conflict === Conflict)", ["false false"]),
     "documentation": ("console.log(gg.files.listDir.doc.split('\\n')[0])", ["gg.files.listDir(path?: string): { name: string; kind: string }[]"]),
 }  # fmt: skip
 
@@ -193,25 +197,6 @@ def test_a_program_that_breaks_the_stripper_is_told_so_and_the_next_one_is_serve
         result = pool.run(source, TYPESCRIPT)
         assert result.kind in ("compile_error", "limit", "runtime_error"), result
         assert pool.run("let x: number = 1; console.log(x)", TYPESCRIPT).logs == ("1",)
-
-
-# ---------------------------------------------------------------- waiting for what nobody waits for
-
-
-@pytest.mark.parametrize(
-    ("source", "made"),
-    [
-        ("async function main() {}\nmain();", "async function main() {}\nawait main();"),
-        ("const go = async () => {}\ngo()", "const go = async () => {}\nawait go()"),
-        ("(async () => {})()", "await (async () => {})()"),
-        ("async function main() {}\n  main();", "async function main() {}\n  main();"),
-        ("async function main() {}\nawait main();", "async function main() {}\nawait main();"),
-        ("async function main() {}\nmainly();", "async function main() {}\nmainly();"),
-        ("function main() {}\nmain();", "function main() {}\nmain();"),
-    ],
-)
-def test_a_bare_call_of_an_async_function_is_awaited_and_nothing_else(source: str, made: str):
-    assert awaited(source) == made
 
 
 def test_half_of_a_surrogate_pair_is_printed_as_what_it_is_not(pool: Pool):

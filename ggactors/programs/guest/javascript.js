@@ -8,6 +8,8 @@
   const { freeze, keys, defineProperty, getPrototypeOf, hasOwn, fromEntries, entries } = Object;
   const { isArray } = Array;
   const { deleteProperty } = Reflect;
+  const resolved = Promise.resolve.bind(Promise);
+  const then = Function.prototype.call.bind(Promise.prototype.then);
   const Plain = Object.prototype;
   const MOST_TEXT = 4000;
 
@@ -31,6 +33,8 @@
   class LimitExceeded extends GGError { static code = "limit-exceeded"; }
   class IOFailure extends GGError { static code = "io-error"; }
   const kinds = [NotFound, InvalidArgument, Conflict, Refused, Unavailable, LimitExceeded, IOFailure];
+  // As a builtin would be: a program may declare one of the same name.
+  for (const kind of [GGError, ...kinds]) defineProperty(globalThis, kind.name, { value: kind, writable: true, configurable: true });
   const byCode = new Map(kinds.map((kind) => [kind.code, kind]));
 
   // -------------------------------------------------------------- names
@@ -195,6 +199,10 @@
   globalThis.setTimeout = later(false);
   globalThis.setInterval = later(true);
   globalThis.clearTimeout = globalThis.clearInterval = forget;
+  globalThis.queueMicrotask = (call) => {
+    if (typeof call !== "function") throw new TypeError("queueMicrotask takes a function");
+    then(resolved(), () => void call()); // the engine's own drops what is thrown
+  };
   globalThis.structuredClone ??= (value) => parse(stringify(value));
 
   /** Run the timer that is due next, after sleeping until it is. False: there is none. */
