@@ -1,7 +1,8 @@
 """Agent turns: CPU per turn, memory per agent, cost at turn 200 against turn 10 (docs/benchmarks.md).
 
 A stub model asks for one tool call a turn; everything else is the real thing: actor, slot pool, events, journal. What events and
-journal cost is shown by switching them off one at a time. Run: ``python benchmarks/agents_bench.py [--quick]``.
+journal cost is shown by switching them off one at a time. Beside it, as a yardstick of the machine as it is just then, a hand
+loop: the same stub model and tool, called in turn with nothing around them. Run: ``python benchmarks/agents_bench.py [--quick]``.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from ggactors.actors.stations import PlainStation
 from ggactors.actors.switch import Switch
 from ggactors.protocol.agent import AgentFact, AgentLetter, AgentOrder
 from ggactors.protocol.crew import Crew, Limits, ModelSpec, Profile
-from ggactors.protocol.model import ModelReply, ToolCall, ToolResult, ToolSpec, Usage
+from ggactors.protocol.model import Message, ModelReply, ModelRequest, ToolCall, ToolResult, ToolSpec, Usage
 from ggactors.protocol.values import Kind, Role
 from ggactors.runtime.bus import EventBus
 from ggactors.runtime.clock import RealClock
@@ -175,6 +176,22 @@ def per_turn(agents: int, turns: int, **kinds) -> float:
     return min(trio.run(lambda: drive(agents, turns, **kinds)) for _ in range(3)) * 1000 / (agents * turns)
 
 
+async def hand_loop(turns: int) -> float:
+    """Call the stub model and its tool by hand and return the CPU seconds it took."""
+    model, toolbox = StubModel(turns + 1), StubToolbox()
+    system, messages = Message(role="system", text="You are an agent."), []
+    before = time.process_time()
+    for turn in range(1, turns + 1):
+        request = ModelRequest(
+            agent="a0", profile="worker", role=Role.STANDARD, issue=None, turn=turn, attempt=1,
+            messages=(system, *messages), tools=(SPEC,),
+        )  # fmt: skip
+        reply = await model.reply(request)
+        messages.append(Message(role="assistant", text=reply.text, calls=reply.calls))
+        messages.append(Message(role="tool", results=(await toolbox.call(reply.calls[0]),)))
+    return time.process_time() - before
+
+
 def growth() -> float:
     """Cost of a turn around the 200th against one around the 10th, a single agent."""
     ratios = []
@@ -213,7 +230,9 @@ def main(argv: list[str] | None = None) -> int:
             for journal, events in (("sqlite", "file"), ("memory", "file"), ("off", "file"), ("off", "off"))
         ]
         print(f"| CPU per turn, {agents} agents, ms | " + " | ".join(f"{cell:.3f}" for cell in cells) + " |")
-    print(f"\ncost at turn 200 against turn 10: {growth():.2f}x; memory per agent with its history: {memory():.0f} KiB")
+    by_hand = min(trio.run(hand_loop, 50) for _ in range(20)) * 1000 / 50
+    print(f"\nhand loop: {by_hand:.4f} ms a turn")
+    print(f"cost at turn 200 against turn 10: {growth():.2f}x; memory per agent with its history: {memory():.0f} KiB")
     return 0
 
 
