@@ -50,6 +50,7 @@ class ModelFault(Exception):  # noqa: N818 - the field's word for it
         self,
         message: str,
         *,
+        reason: str = "",
         status: int | None = None,
         retryable: bool = False,
         auth: bool = False,
@@ -58,6 +59,8 @@ class ModelFault(Exception):  # noqa: N818 - the field's word for it
         usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
+        self.reason = reason or message
+        """What is the matter, in one line, without the model's name and what to do next, for whoever sees it waited out."""
         self.status = status
         self.retryable = retryable
         self.auth = auth

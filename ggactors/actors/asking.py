@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from ggactors.rules.spend import Budget
 
 
+ALIKE = 5
+"""After how many faults of one call in a row that are the same a person is warned that waiting may not cure it."""
+
+
 @frozen(kw_only=True)
 class ForGood:
     """A fault that no retry cures: the agent ends with this status, its last turn an error of this type."""
@@ -58,6 +62,10 @@ class Way:
     failed: int = 0
     not_before: float = 0.0
     """Until when a call that failed on its own account waits, in seconds of the run's clock."""
+    why: str = ""
+    """What was the matter at the present call's last fault on it."""
+    alike: int = 0
+    """How often in a row that was the matter."""
     refusal: ModelFault | None = None
     """Why it refuses the present call for good."""
     barred_until: float = 0.0
@@ -65,6 +73,14 @@ class Way:
     def begin(self) -> None:
         """Forget the last call's troubles."""
         self.failed, self.not_before, self.refusal = 0, 0.0, None
+        self.why, self.alike = "", 0
+
+    def note(self, fault: ModelFault) -> None:
+        """Count a passing fault of the present call, and how often in a row it is the same one."""
+        why = " ".join(fault.reason.removeprefix(f"{self.model.label}: ").split())
+        self.failed += 1
+        self.alike = self.alike + 1 if why == self.why else 1
+        self.why = why
 
 
 @define(kw_only=True)
@@ -162,7 +178,7 @@ class Asking:
 
     def _failed(self, way: Way, fault: ModelFault, attempt: int) -> Way:
         """Go on after a passing fault: with the same model after a wait, or with another where the trouble lasts."""
-        way.failed += 1
+        way.note(fault)
         now = self.desk.now()
         own = 0.0
         if fault.status not in CONGESTED:
@@ -172,9 +188,18 @@ class Asking:
         later = self._after(way)
         if later is not None and lasts(way.failed, wait):
             return later
+        label = way.model.label
         self.desk.emit(
-            RetryWait(agent=self.agent, model=way.model.label, status=fault.status, wait_secs=wait, attempt=attempt)
+            RetryWait(
+                agent=self.agent, model=label, status=fault.status, wait_secs=wait, attempt=attempt, reason=way.why
+            )
         )
+        if way.alike == ALIKE and fault.status not in CONGESTED:
+            said = (
+                f"{self.agent}: {label} failed {ALIKE} times in a row for one reason: {way.why}. It is asked again for as "
+                "long as the run may take; if that will not pass, stop the run and look after what answers there"
+            )
+            self.desk.emit(Log(agent=self.agent, level="warning", message=said))
         # The last of several waits; but first it is seen whether one before it has recovered meanwhile.
         return way if later is not None else self._first()
 
@@ -184,7 +209,8 @@ class Asking:
         if before is not way:
             back = self.ways.index(way) < self.ways.index(before)
             said = "is back with" if back else "hands over to"
-            message = f"{self.agent} {said} {way.model.label}, from {before.model.label}"
+            why = "" if back or not before.why else f": {before.why}"
+            message = f"{self.agent} {said} {way.model.label}, from {before.model.label}{why}"
             self.desk.emit(Log(agent=self.agent, level="warning", message=message))
 
     # ------------------------------------------------------------ one call

@@ -35,9 +35,12 @@ class WrittenFault:
     def fault(self, label: str) -> ModelFault:
         """Make the fault to raise (C1): 429, 5xx and transport can be waited out, 401 and 403 are a refused credential."""
         if self.status is None:
-            return ModelFault(f"{label}: the connection failed (scripted)", retryable=True)
+            reason = "the connection failed (scripted)"
+            return ModelFault(f"{label}: {reason}", reason=reason, retryable=True)
+        reason = f"the provider answered {self.status} (scripted)"
         return ModelFault(
-            f"{label}: the provider answered {self.status} (scripted)",
+            f"{label}: {reason}",
+            reason=reason,
             status=self.status,
             retryable=self.status == 429 or self.status >= 500,
             auth=self.status in (401, 403),

@@ -67,8 +67,10 @@ def status_fault(label: str, status: int, headers: Mapping[str, str], body: obje
     what, remedy = _words(status, overflow=overflow, no_money=code in _NO_MONEY)
     # A refused key is often quoted in the refusal, so nothing of that is told.
     quoted = f" ({said})" if said and not auth else ""
+    reason = f"{what}, HTTP {status}{quoted}"
     return ModelFault(
-        f"{label}: {what}, HTTP {status}{quoted}; {remedy}",
+        f"{label}: {reason}; {remedy}",
+        reason=reason,
         status=status,
         retryable=retryable,
         auth=auth,
@@ -94,8 +96,21 @@ def told_fault(label: str, error: object, key: str | None) -> ModelFault:
 
 
 def transport_fault(label: str, what: str) -> ModelFault:
-    """Make the fault of an answer that did not come, or did not come whole."""
-    return ModelFault(f"{label}: the provider {what}; it is asked again", retryable=True)
+    """Make the fault of an answer that did not come, or that the connection did not bring whole."""
+    reason = f"the provider {what}"
+    return ModelFault(f"{label}: {reason}; it is asked again", reason=reason, retryable=True)
+
+
+def unreadable_fault(label: str, what: str) -> ModelFault:
+    """Make the fault of a reply that came and makes no sense, or ended too early: its provider was reached."""
+    reason = f"the provider's reply could not be read: it {what}"
+    return ModelFault(f"{label}: {reason}; it is asked again", reason=reason, retryable=True)
+
+
+def too_large_fault(label: str, what: str) -> ModelFault:
+    """Make the fault of a reply larger than any may be. The same question has the same answer, at its full price: for good."""
+    remedy = "let the model say less at a time (maxOutputTokens), or check what answers at its baseUrl"
+    return ModelFault(f"{label}: the provider {what}; {remedy}", reason=f"the provider {what}")
 
 
 def _words(status: int, *, overflow: bool, no_money: bool) -> tuple[str, str]:

@@ -14,8 +14,16 @@ import httpx2
 from attrs import define, evolve, field, frozen
 
 from ggactors.models.dialogue import Gauge, size_of, storable
-from ggactors.models.faults import rate_limits, status_fault, told_fault, transport_fault, words_of
-from ggactors.models.http import Broken, Events, Patience, Pools, Told, Unusable, check_stream
+from ggactors.models.faults import (
+    rate_limits,
+    status_fault,
+    told_fault,
+    too_large_fault,
+    transport_fault,
+    unreadable_fault,
+    words_of,
+)
+from ggactors.models.http import Broken, Events, Patience, Pools, Told, TooLarge, Unusable, check_stream
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import Kept, Message, ModelReply, ModelTraits, Usage
@@ -172,7 +180,9 @@ class HostedModel:
         except Told as told:
             raise told_fault(label, told.error, source.key) from None
         except Broken as broken:
-            raise transport_fault(label, str(broken)) from None
+            raise unreadable_fault(label, str(broken)) from None
+        except TooLarge as large:
+            raise too_large_fault(label, str(large)) from None
         except Unusable as unusable:
             raise ModelFault(f"{label}: the provider {unusable}; check its baseUrl and api") from None
         except httpx2.InvalidURL:
@@ -188,7 +198,7 @@ class HostedModel:
         return evolve(assembled, reply=evolve(assembled.reply, usage=usage))
 
     async def _assemble(self, response: httpx2.Response, request: ModelRequest) -> Assembled:
-        """Put the reply together from its stream. Raises Broken, Told, Unusable, and what the HTTP client raises."""
+        """Put the reply together from its stream. Raises Broken, Told, TooLarge, Unusable, and what the HTTP client raises."""
         await check_stream(response)
         assembler = self._assembler = self._source.shape.assembler()
         async with Events(response, self._source.patience) as events:

@@ -23,10 +23,7 @@ MOST_BYTES = 64 * 1024 * 1024
 """Bytes one stream may have. A token takes about 300 of them in the chattiest shape, and the longest replies have 128,000."""
 
 MOST_REFUSAL = 1024 * 1024
-"""Bytes an answer may have that is no stream: it is read whole before it is looked at."""
-
-MOST_EVENT = 8 * 1024 * 1024
-"""Bytes one event of a stream may have."""
+"""Bytes that are read of an answer that is no stream: the rest would say no more than its status does."""
 
 _GRACE = 0.5
 """Seconds to wait for the end of a body whose last event has come, so that its connection can be used again."""
@@ -49,7 +46,11 @@ class Patience:
 
 
 class Broken(Exception):  # noqa: N818 - what is the matter with an answer, not an error of ours
-    """An answer that cannot be used as it came: cut off, malformed, too long. Asking again may cure it."""
+    """An answer that cannot be used as it came: cut off, malformed, too slow. Asking again may cure it."""
+
+
+class TooLarge(Exception):  # noqa: N818
+    """An answer larger than any may be. Asking again does not cure it."""
 
 
 class Unusable(Exception):  # noqa: N818
@@ -98,8 +99,8 @@ class Pools:
 async def _bind(response: httpx2.Response) -> None:
     """Bound the body of every answer, of errors too, which the providers' clients read whole."""
     streams = response.status_code < 300 and _kind(response) in STREAMS
-    most = MOST_BYTES if streams else MOST_REFUSAL
-    response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), most)
+    stream = cast("httpx2.AsyncByteStream", response.stream)
+    response.stream = _Bounded(stream, MOST_BYTES) if streams else _Bounded(stream, MOST_REFUSAL, cuts=True)
 
 
 STREAMS = ("", "text/event-stream")
@@ -110,11 +111,12 @@ def _kind(response: httpx2.Response) -> str:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body that raises Broken when it grows beyond what any answer may have."""
+    """A body that grows beyond ``most`` bytes is cut there, or else raises TooLarge."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, most: int) -> None:
+    def __init__(self, stream: httpx2.AsyncByteStream, most: int, *, cuts: bool = False) -> None:
         self._stream = stream
         self._most = most
+        self._cuts = cuts
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         seen = 0
@@ -123,7 +125,9 @@ class _Bounded(httpx2.AsyncByteStream):
             async for chunk in chunks:
                 seen += len(chunk)
                 if seen > self._most:
-                    raise Broken(f"sent more than {self._most // 1024**2} MiB")
+                    if self._cuts:
+                        return
+                    raise _too_large()
                 yield chunk
         finally:
             with trio.CancelScope(shield=True):
@@ -141,12 +145,17 @@ class _Bounded(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
+def _too_large() -> TooLarge:
+    return TooLarge(f"sent a reply of more than {MOST_BYTES // 1024**2} MiB, the most that is taken")
+
+
 @frozen
 class Sent:
-    """One server-sent event: its name, empty for none, and what it carries."""
+    """One server-sent event: its name, empty for none, and what it carries. ``ended``: an empty line told that it is whole."""
 
     event: str
     text: str
+    ended: bool = True
 
     @property
     def record(self) -> dict[str, Any]:
@@ -154,7 +163,7 @@ class Sent:
         try:
             value = json.loads(self.text)
         except (ValueError, RecursionError) as error:
-            raise Broken("sent an event that is no JSON") from error
+            raise Broken("sent an event that is no JSON" if self.ended else "ended inside an event") from error
         if not isinstance(value, dict):
             raise Broken("sent an event that is no JSON object")
         return value
@@ -186,7 +195,7 @@ class Events:
                 await self._chunks.aclose()
 
     async def next(self) -> Sent | None:
-        """Read the next event; None at the end of the body. Raises Broken, and what the HTTP client raises."""
+        """Read the next event; None at the end of the body. Raises Broken, TooLarge, and what the HTTP client raises."""
         with trio.move_on_after(self._patience.event):
             while True:
                 while self._lines:
@@ -199,8 +208,12 @@ class Events:
         raise Broken(f"sent no whole event for {self._patience.event:g} s")
 
     async def finish(self) -> None:
-        """Read what is left after the last event of interest, for a moment, so that the connection can be used again."""
-        with trio.move_on_after(_GRACE):
+        """Read what is left after the last event of interest, for a moment, so that the connection can be used again.
+
+        The reply is whole by then, so whatever is the matter with the rest of the body matters no more.
+        """
+        failures = (Broken, TooLarge, httpx2.HTTPError, httpx2.StreamError, OSError)
+        with trio.move_on_after(_GRACE), suppress(*failures):
             while await self.next() is not None:
                 pass
 
@@ -214,8 +227,8 @@ class Events:
             self._lines = [b"", *([b"".join(self._unfinished)] if self._unfinished else [])]
             return
         self._size += len(chunk)
-        if self._size > MOST_EVENT:
-            raise Broken(f"sent an event of more than {MOST_EVENT // 1024**2} MiB")
+        if self._size > MOST_BYTES:  # counted here too, where what was compressed no longer is
+            raise _too_large()
         first, *others = chunk.split(b"\n")
         self._unfinished.append(first)
         if others:
@@ -227,8 +240,9 @@ class Events:
         """Take one line; give the event that an empty one ends."""
         line = line.rstrip(b"\r")
         if not line:
-            sent = Sent(self._event, b"\n".join(self._texts).decode("utf-8", "replace")) if self._texts else None
-            self._event, self._texts, self._size = "", [], sum(map(len, self._lines))
+            text = b"\n".join(self._texts).decode("utf-8", "replace")
+            sent = Sent(self._event, text, ended=not self._over) if self._texts else None
+            self._event, self._texts = "", []
             return sent
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")

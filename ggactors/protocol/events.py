@@ -254,6 +254,8 @@ class RetryWait(Header):
     status: int | None = None
     wait_secs: float
     attempt: int
+    reason: str | None = None
+    """What was the matter, in a line; None in streams of earlier versions."""
 
 
 @frozen(kw_only=True)

@@ -157,8 +157,7 @@ class RunView:
             case events.Message() | events.TaskEnded() | events.Attention():
                 pass
             case events.RetryWait():
-                why = f"answered {event.status}" if event.status is not None else "could not be reached"
-                self._agent(event).doing = f"waits {event.wait_secs:g} s: {event.model} {why}"
+                self._agent(event).doing = waits_text(event)
             case events.AgentSpawned():
                 self._spawned(event)
             case events.BoardChanged():
@@ -326,6 +325,15 @@ def _rewrite(issue: IssueView, told: Mapping[str, Any]) -> None:
     issue.attempts = int(told.get("attempts") or 0)
     issue.rounds = int(told.get("rounds") or 0)
     issue.reason = told.get("reason")
+
+
+def waits_text(event: events.RetryWait) -> str:
+    """Say what a model's passing fault is and how long it is waited out; not made safe."""
+    if event.reason:
+        why = f": {event.reason}"
+    else:  # streams of earlier versions
+        why = f" answered {event.status}" if event.status is not None else " could not be reached"
+    return f"waits {event.wait_secs:g} s: {event.model}{why}"
 
 
 def fold(stream: Iterable[events.Event]) -> RunView:

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, assert_never
 
 from ggactors.protocol import events
-from ggactors.telemetry.plaintext import Look, one_line, safe, wrapped
+from ggactors.telemetry.folds import waits_text
+from ggactors.telemetry.plaintext import Look, one_line, safe, shell_word, wrapped
 
 if TYPE_CHECKING:
     from ggactors.telemetry.folds import RunView
@@ -52,7 +53,7 @@ def headline(event: events.Event, view: RunView, *, verbose: bool = False) -> st
         case events.CheckoutMoved():
             return landing_text(event)
         case events.LimitExceeded():
-            return f"{who or 'the run'}: {limit_text(event.limit, event.threshold, event.observed, event.window, event.budget)}"
+            return f"{who or 'the run'}: {breach_text(event)}"
         case events.RetryWait():
             agent = view.agents_by_id.get(event.agent or "")
             return f"{who}: {one_line(agent.doing or '') if agent else 'waits'} (try {event.attempt})"
@@ -156,7 +157,7 @@ def landing_text(event: events.CheckoutMoved) -> str:
     return f"your checkout was left where it is ({one_line(event.reason or 'nothing to move')}{held})"
 
 
-_READ_IT = "read what it did with `ggactors show RUN --agent ID`, then mend or raise it"
+_READ_IT = "read what it did with `{show}`, then mend or raise it"
 LIMITS = {
     "maxTurns": ("turns were taken", "raise it, or cut the task into smaller issues"),
     "maxConsecutiveErrors": ("error turns in a row", _READ_IT),
@@ -167,11 +168,25 @@ LIMITS = {
 }
 
 
+def breach_text(event: events.LimitExceeded) -> str:
+    """Diagnose what reached a ceiling, as ``limit_text`` does, with the command that shows the agent's story."""
+    who = shell_word(one_line(event.agent or "root"))
+    show = f"ggactors show {shell_word(one_line(event.run or 'last'))} --agent {who}"
+    return limit_text(event.limit, event.threshold, event.observed, event.window, event.budget, show=show)
+
+
 def limit_text(
-    limit: str, threshold: float, observed: float, window: int | None = None, budget: str | None = None
+    limit: str,
+    threshold: float,
+    observed: float,
+    window: int | None = None,
+    budget: str | None = None,
+    *,
+    show: str = "ggactors show last",
 ) -> str:
-    """Diagnose a ceiling in plain words: which, where it stood, what was seen, what to change (C2)."""
+    """Diagnose a ceiling in plain words: which, where it stood, what was seen, what to change (C2). ``show`` is a command."""
     seen, remedy = LIMITS.get(limit.rpartition(".")[2], ("was seen", "raise it"))
+    remedy = remedy.format(show=show)
     over = f" (window of {window})" if window else ""
     path = one_line(limit if limit.startswith("agents.") else f"limits.{limit}")
     whose = f" for {one_line(budget)}" if budget else ""
@@ -204,9 +219,9 @@ def tell(event: events.Event, look: Look) -> list[str]:  # noqa: C901 - one case
                 *_last_words(event, look),
             ]
         case events.LimitExceeded():
-            return wrapped(limit_text(event.limit, event.threshold, event.observed, event.window, event.budget), look, indent=2)
+            return wrapped(breach_text(event), look, indent=2)
         case events.RetryWait():
-            return [f"  waits {event.wait_secs:g} s for {one_line(event.model)}, try {event.attempt}"]
+            return wrapped(one_line(f"{waits_text(event)} (try {event.attempt})"), look, indent=2)
         case events.Stuck():
             return wrapped(stuck_text(event), look, indent=2)
         case events.Compacted():

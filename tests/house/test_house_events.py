@@ -33,7 +33,7 @@ PUBLISHED = {
     "issue_review": "issue round verdict reviewer approvals items commit emptyChange reason",
     "worktree_merged": "issue branch merged commit conflicts mergeAgent oneSided emptyChange reason savedRef",
     "checkout_moved": "from to held reason",
-    "retry_wait": "model status waitSecs attempt",
+    "retry_wait": "model status waitSecs attempt reason",
     "message": "message state sender queued text",
     "attention": "item kind state issue title detail options default deadlineSecs answer note",
     "task_ended": "task status summary verified queued",

@@ -164,7 +164,10 @@ def test_lasting_trouble_hands_calls_over_and_recovery_takes_them_back():
     assert models[-1] == "acme/large"
     assert models.index("other/small") < len(models) - 1 - models[::-1].index("other/small")
     said = [event.message for event in of_type(run.events, "log") if event.level == "warning"]
-    assert said == ["root hands over to other/small, from acme/large", "root is back with acme/large, from other/small"]
+    assert said == [
+        "root hands over to other/small, from acme/large: answered 529",
+        "root is back with acme/large, from other/small",
+    ]
     # While it is down each of its calls is a probe that waited its time, not one for every turn.
     tries = [at for at, _ in primary.asked if 4.0 <= at < 100.0]
     assert len(tries) <= 9

@@ -54,6 +54,25 @@ def test_passing_faults_are_waited_out_and_are_no_error_turns_C1():
     assert [event.outcome for event in of_type(run.events, "turn_outcome")] == ["finished"]
 
 
+def test_a_passing_fault_says_its_reason_and_one_that_stays_the_same_is_warned_of_once_C1():
+    faults = [{"error": {"transport": True}, "repeat": 7}, {"error": {"status": 500}}]
+    run = Simulation(script={"root": [*faults, finish()]}, document={"limits": {"maxConsecutiveErrors": 1}})
+    outcome = trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert outcome.exit_code == 0
+    said = [one.reason for one in of_type(run.events, "retry_wait")]
+    assert said == ["the connection failed (scripted)"] * 7 + ["the provider answered 500 (scripted)"]
+    [warned] = [event.message for event in of_type(run.events, "log") if event.level == "warning"]
+    assert "failed 5 times in a row for one reason: the connection failed (scripted)" in warned
+    assert "stop the run" in warned
+
+
+def test_being_asked_too_much_for_long_is_nothing_to_warn_of_C1():
+    run = Simulation(script={"root": [{"error": {"status": 429}, "repeat": 7}, finish()]})
+    outcome = trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
+    assert outcome.exit_code == 0
+    assert [event for event in of_type(run.events, "log") if event.level == "warning"] == []
+
+
 async def test_a_model_error_spends_the_issues_retry_and_the_next_agent_finishes_D5(tmp_path):
     script = {
         "root": [turn(issue("A")), wait("ISSUE-1"), finish()],

@@ -83,7 +83,7 @@ def words(message, status=400, **error):
 
 CASES = {
     # what breaks on the way
-    "cut inside an event": Case(lambda asked: cut(asked, SAID), True),
+    "cut inside an event": Case(lambda asked: cut(asked, SAID), True, says="before the answer was whole"),
     "half-closed inside an event": Case(lambda asked: cut(asked, SAID, end=End.HALF), True),
     "reset inside an event": Case(lambda asked: cut(asked, SAID, end=End.RESET), True),
     "silent inside an event": Case(lambda asked: cut(asked, SAID, end=End.SILENCE), True, says="silent"),
@@ -92,16 +92,26 @@ CASES = {
     "ended before the last event": Case(lambda asked: Answer(pieces=whole(asked, SAID).pieces[:4]), True),
     "a drip that comes to nothing": Case(lambda asked: drip(asked, SAID, 0.02), True, says="no whole event"),
     # what makes no sense
-    "no JSON": Case(begun(b"data: {not json\n\n"), True, says="no JSON"),
+    "no JSON": Case(begun(b"data: {not json\n\n"), True, says="could not be read: it sent an event that is no JSON"),
     "JSON that is no object": Case(begun(b"data: [1, 2]\n\n"), True, says="no JSON object"),
     "JSON without a bottom": Case(begun(b"data: " + b"[" * 100_000 + b"\n\n"), True, says="no JSON"),
+    "the end inside an event": Case(begun(b'data: {"id": "c", "choi'), True, says="could not be read: it ended inside"),
     "a value of the wrong kind": Case(bad_delta, True, says="malformed"),
     "a piece of nothing": Case(orphan_delta, True, says="malformed"),
     "no text at all": Case(begun(b"data: \xff\xfe{\n\n"), True, says="no JSON"),
     # what is too much
-    "a giant event": Case(raw(b"data: " + b"x" * 65_530, *[b"x" * 65_536] * 20), True, says="MiB"),
-    "a giant reply": Case(raw(*[b": nothing\n" + b":" * 65_525 + b"\n"] * 70), True, says="MiB"),
-    "a giant refusal": Case(lambda asked: Answer(status=400, pieces=(b"x" * MIB,) * 2), True, says="MiB"),
+    "a giant event": Case(raw(b"data: " + b"x" * 65_530, *[b"x" * 65_536] * 70), False, says="more than 4 MiB"),
+    "a giant reply": Case(raw(*[b": nothing\n" + b":" * 65_525 + b"\n"] * 70), False, says="maxOutputTokens"),
+    "a giant refusal": Case(lambda asked: Answer(status=400, pieces=(b"x" * MIB,) * 2), False, 400, says="options"),
+    "a giant page of trouble": Case(lambda asked: Answer(status=502, pieces=(b"x" * MIB,) * 2), True, 502),
+    "a giant page of HTML": Case(
+        lambda asked: Answer(headers={"content-type": "text/html"}, pieces=(b"x" * MIB,) * 2), False, says="text/html"
+    ),
+    "giant JSON where a stream was asked for": Case(
+        lambda asked: Answer(headers={"content-type": "application/json"}, pieces=(b"[" * MIB,) * 2),
+        False,
+        says="stream",
+    ),
     # what is no provider
     "a page of HTML": Case(
         lambda asked: Answer(headers={"content-type": "text/html"}, pieces=(b"<html>",)), False, says="text/html"
@@ -175,7 +185,6 @@ CASES = {
 def patience(monkeypatch):
     http = pytest.importorskip("ggactors.models.http", reason="no extra with an HTTP client is installed")
     monkeypatch.setattr(http, "MOST_BYTES", 4 * MIB)
-    monkeypatch.setattr(http, "MOST_EVENT", MIB)
     return http.Patience(connect=5.0, silence=0.4, event=0.6)
 
 
@@ -195,11 +204,35 @@ async def test_what_goes_wrong_on_the_wire_is_one_fault_of_its_kind_C1(adapter, 
     assert told == (case.retryable, case.status, case.auth, case.overflow), str(fault)
     assert fault.retry_after == (case.retry_after if case.retry_after is None else pytest.approx(case.retry_after))
     assert case.says in str(fault)
+    if fault.retryable:
+        # What is told while it is waited out is a part of that: neither whose it is nor what to do next.
+        assert f"{source.label}: {fault.reason}; " in str(fault)
     assert str(fault).startswith(source.label)
     assert len(str(fault)) < 400
     assert "\n" not in str(fault)
     # Waiting is the run's business: the client asks once.
     assert len(provider.asked) == 1
+
+
+@adapters()
+async def test_one_event_may_be_as_large_as_a_reply(adapter, patience):
+    """A server that does not stream arguments sends them whole."""
+    said = Said(calls=(("c1", "write_file", {"path": "a", "contents": "x" * MIB}),))
+    async with open_provider(lambda asked: whole(asked, said)) as provider:
+        source = source_of(adapter, provider.url, patience=patience)
+        reply = await source.model_for("root", "lead").reply(REQUEST)
+        await source.aclose()
+    assert len(reply.calls[0].args["contents"]) == MIB
+
+
+@adapters()
+@pytest.mark.parametrize("end", [End.CUT, End.HALF, End.SILENCE])
+async def test_how_the_connection_ends_after_the_last_event_of_a_reply_matters_no_more(adapter, end, patience):
+    async with open_provider(lambda asked: Answer(pieces=whole(asked, SAID).pieces, end=end)) as provider:
+        source = source_of(adapter, provider.url, patience=patience)
+        reply = await source.model_for("root", "lead").reply(REQUEST)
+        await source.aclose()
+    assert reply.text == SAID.text
 
 
 @adapters()

@@ -40,7 +40,7 @@ PROMISED = {
     "worktree_merged": "issue branch merged commit conflicts mergeAgent oneSided emptyChange reason savedRef",
     "checkout_moved": "from to held reason",
     "hook": "event name outcome reason exitCode durationMs",
-    "retry_wait": "model status waitSecs attempt",
+    "retry_wait": "model status waitSecs attempt reason",
     "stuck": "repeats cause evidence nudges",
     "compacted": "before after fallback",
     "message": "message state sender queued text",

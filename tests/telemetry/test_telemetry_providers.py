@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from attrs import evolve
 from telemetry_stories import spawned, started, usage
 
 from ggactors.protocol import events
-from ggactors.telemetry.folds import fold
+from ggactors.telemetry.folds import fold, waits_text
 from ggactors.telemetry.frame import frame_lines
 from ggactors.telemetry.plaintext import Look
 from ggactors.telemetry.render import agent_lines
-from ggactors.telemetry.story import headline, limit_text
+from ggactors.telemetry.story import headline, limit_text, tell
 from ggactors.telemetry.summary import summary_lines
 
 WIDE = Look(width=200)
@@ -33,6 +34,20 @@ def test_an_agent_is_shown_waiting_for_the_provider_with_what_it_said_and_not_a_
     assert "provider" not in shown
     assert "429" not in shown
     assert view.running == 1
+
+
+def test_a_fault_is_told_with_its_reason_in_every_view_of_it():
+    reason = "the provider's reply could not be read: it sent an event that is no JSON"
+    fault = evolve(FAULT, status=None, reason=reason)
+    view = fold([started(), spawned("root"), GOES_ON, fault, WAITS])
+    assert f"on the provider: waits 12.5 s: acme/large: {reason}" in text_of(agent_lines(view, WIDE))
+    assert headline(fault, view) == f"root: waits 12.5 s: acme/large: {reason} (try 2)"
+    assert text_of(tell(fault, WIDE)) == f"  waits 12.5 s: acme/large: {reason} (try 2)"
+
+
+def test_a_fault_in_a_stream_of_an_earlier_version_says_its_status_or_that_nobody_was_reached():
+    assert waits_text(FAULT) == "waits 12.5 s: acme/large answered 429"
+    assert waits_text(evolve(FAULT, status=None)) == "waits 12.5 s: acme/large could not be reached"
 
 
 def test_an_agent_that_only_queues_behind_anothers_fault_is_shown_waiting_too():
