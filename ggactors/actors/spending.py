@@ -1,7 +1,7 @@
 """The run's purse: reserve before a model call, settle after it (C3). A thin shell over the pure ledgers.
 
 Law: a call that must wait for others to settle waits in line; whenever one settles the line is asked again, first come, first
-served among those that spend in the same budget. Cancelled while waiting: nothing is reserved.
+served among those that wait in the same budget. Cancelled while waiting: nothing is reserved.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from attrs import define, evolve, field
 
 from ggactors.protocol.values import Status
 from ggactors.rules.ceilings import Breach
-from ggactors.rules.spend import Budget, Ledger, Verdict, reserve_all, settle, total
+from ggactors.rules.spend import Budget, Ledger, Verdict, reserve, reserve_all, settle, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from ggactors.protocol.crew import Limits, SpendLimits
     from ggactors.protocol.model import Usage
 
+MOST_PASSES = 8
+"""How many that came later a call lets go in budgets that have room, while it waits for another of its own."""
 RUN = "limits"
 """Where the crew writes the run's own ceilings."""
 
@@ -49,6 +51,8 @@ class _Queued:
     budgets: tuple[Budget, ...]
     bound: Usage | None
     answer: Hold | Verdict | None = None
+    passed: int = 0
+    """How many that came later were let go first."""
     turn: trio.Event = field(factory=trio.Event)
 
 
@@ -142,10 +146,16 @@ class SpendGate:
 
     def reserve_nowait(self, bound: Usage | None, budgets: tuple[Budget, ...]) -> Hold | Verdict:
         """Reserve for a call that spends at most ``bound``, or say why not. Others that wait go first."""
-        keys = {budget.key for budget in budgets}
-        if any(budget.key in keys for queued in self._line.values() for budget in queued.budgets):
+        held_up: set[str] = set()
+        for queued in self._line.values():
+            held_up |= self._waits_in(queued, held_up)
+        if any(budget.key in held_up for budget in budgets):
             return Verdict.WAIT
-        return self._reserve(bound, budgets)
+        answer = self._reserve(bound, budgets)
+        if isinstance(answer, Hold):
+            for queued in self._line.values():
+                queued.passed += 1
+        return answer
 
     async def reserve(self, bound: Usage | None, budgets: tuple[Budget, ...]) -> Hold | None:
         """Reserve in line; None when a ceiling is reached and no call is admitted any more."""
@@ -172,20 +182,36 @@ class SpendGate:
         return Hold(self, numbers)
 
     def next_in_line(self) -> None:
-        """Answer whoever in the line need not wait any longer. One that goes on waiting holds up those behind it in its budgets."""
+        """Answer whoever in the line need not wait any longer. One that goes on waiting holds up those behind it where it waits."""
         held_up: set[str] = set()
+        left: list[_Queued] = []
         for number, queued in tuple(self._line.items()):
-            keys = {budget.key for budget in queued.budgets}
-            if held_up.isdisjoint(keys):
-                answer = self._reserve(queued.bound, queued.budgets)
-                if answer is not Verdict.WAIT:
-                    del self._line[number]
-                    queued.answer = answer
-                    queued.turn.set()
-                    continue
-            held_up |= keys
-            if self.run.key in held_up:
-                return
+            waits = self._waits_in(queued, held_up)
+            if waits:
+                held_up |= waits
+                left.append(queued)
+                continue
+            del self._line[number]
+            queued.answer = self._reserve(queued.bound, queued.budgets)
+            queued.turn.set()
+            for passed in left:
+                passed.passed += 1
+
+    def _waits_in(self, queued: _Queued, held_up: set[str]) -> set[str]:
+        """Give the budgets in which a call of the line waits: those without room for it, and those that are waited for before it.
+
+        In the others it lets those behind it pass, some times; then it waits in all of its own. Empty: it need not wait.
+        """
+        keys = {budget.key for budget in queued.budgets}
+        verdicts = {
+            budget.key: reserve(self.ledgers.get(budget.key) or budget.opened, queued.bound)
+            for budget in queued.budgets
+        }
+        waits = keys & held_up
+        if not waits and Verdict.SPENT in verdicts.values():
+            return set()
+        waits |= {key for key, verdict in verdicts.items() if verdict is Verdict.WAIT}
+        return keys if waits and queued.passed >= MOST_PASSES else waits
 
 
 RUN_KEY = Budget(where=RUN).key

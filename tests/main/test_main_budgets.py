@@ -342,3 +342,28 @@ def test_budgets_are_read_as_written_and_null_is_off():
     assert crew.limits.per_epic is None
     assert crew.profile("coder").limits == SpendLimits(max_tokens=7)
     assert crew.profile("critic").limits is None
+
+
+async def test_one_that_waits_for_its_issues_budget_lets_others_pass_in_the_runs_a_number_of_times_C3(autojump_clock):
+    gate = SpendGate.of(Limits(max_tokens=10_000, per_issue=SpendLimits(max_tokens=100)))
+    mine, other = gate.budgets("p", None, "I-1", None), gate.budgets("p", None, "I-2", None)
+    bound, small = Usage(input=90), Usage(input=1)
+    first = gate.reserve_nowait(bound, mine)
+    served = []
+
+    async def second():
+        served.append(await gate.reserve(bound, mine))
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(second)
+        await trio.testing.wait_all_tasks_blocked()
+        for _ in range(8):
+            hold = gate.reserve_nowait(small, other)
+            assert isinstance(hold, Hold)
+            hold.settle(Usage(input=1))
+        assert gate.reserve_nowait(small, other) is Verdict.WAIT
+        assert served == []
+        first.settle(Usage(input=5))
+    (hold,) = served
+    hold.settle(None)
+    assert not any(ledger.holds for ledger in gate.ledgers.values())
