@@ -63,6 +63,7 @@ def run(options: argparse.Namespace) -> int:
         include_dirty=options.include_dirty,
         large_baseline=options.large_baseline,
         land=options.land,
+        verbose=options.verbose,
     )
     return talk(opening, plain=options.plain)
 

@@ -29,6 +29,7 @@ class Live:
     """A run, from before it is launched. ``began`` is set once it is there or was refused; ``gone`` once nothing of it is left."""
 
     interactive: bool
+    verbose: bool = False
     view: RunView = field(factory=RunView)
     telling: Telling = field(init=False)
     run: Run | None = None
@@ -45,7 +46,7 @@ class Live:
 
     def __attrs_post_init__(self) -> None:
         """Make what tells it."""
-        self.telling = Telling(view=self.view)
+        self.telling = Telling(view=self.view, verbose=self.verbose)
 
     async def drive(
         self, opening: Opening, task: str, *, heard: Callable[[Live, Event], None], note: Callable[[str], None]

@@ -36,6 +36,8 @@ class Opening:
     events: str | None = None
     named: str | None = None
     """The crew's file, where the person took another at the prompt."""
+    verbose: bool = False
+    """Whether the log below warnings is told too."""
     once: bool = False
     """Whether the prompt closes with its first run, whose exit code is the prompt's (solo)."""
 

@@ -153,7 +153,7 @@ class Session:
     def begin(self, task: str, *, interactive: bool) -> Live:
         """Launch a run and let it go on beside the conversation."""
         assert self._nursery is not None
-        live = self.live = Live(interactive=interactive)
+        live = self.live = Live(interactive=interactive, verbose=self.opening.verbose)
         self._nursery.start_soon(self._drive, live, task)
         self.stir()
         return live

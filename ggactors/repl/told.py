@@ -33,6 +33,7 @@ class Telling:
     view: RunView
     root: str = "root"
     followed: str | None = None
+    verbose: bool = False
 
     def lines(self, event: events.Event, look: Look) -> list[str]:
         """Tell an event; empty for what says nothing."""
@@ -50,7 +51,7 @@ class Telling:
                 text = one_line(event.text)
                 return [self._line(event, f"{one_line(event.agent or '')}: {text}", look, "dim")] if text else []
             case _:
-                said = headline(event, self.view)
+                said = headline(event, self.view, verbose=self.verbose)
                 return (
                     [] if said is None else [self._line(event, line, look, _colour(event)) for line in said.split("\n")]
                 )

@@ -369,6 +369,19 @@ async def test_what_the_next_run_is_launched_with_is_changed_or_the_reason_is_sa
         await face.until("A run lives; another crew can be taken when it has ended")
 
 
+async def test_the_log_is_told_only_to_whoever_asked_for_it(room):
+    room.crew({"root": [{"text": "Hello."}]}, board=False)
+    for verbose in (False, True):
+        async with talking(room, verbose=verbose) as (face, _):
+            face.type("hello")
+            await face.until_bar("your turn")
+            face.type("/pause")
+            await face.until("Paused: agents hold")
+            face.type("/cancel")
+            await face.until("canceled (exit code 130)")
+            assert ("info: paused by the operator" in face.text()) is verbose
+
+
 async def test_a_launch_that_is_refused_says_why_and_the_prompt_stays(room, monkeypatch):
     room.crew({"root": [{"text": "Hello."}]}, board=False)
     async with talking(room) as (face, session):
