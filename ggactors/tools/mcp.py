@@ -22,6 +22,7 @@ from ggactors.protocol.values import Code, Problem, Refused
 from ggactors.rules.mcp import JOINT
 from ggactors.tools.endings import ENDING_TOOLS
 from ggactors.tools.mask import Mask
+from ggactors.tools.mcparguments import misfit
 from ggactors.tools.mcpclient import CannotConnect, Line, session_with, tools_of
 from ggactors.tools.render import json_text
 from ggactors.tools.toolbox import BUILT_IN, TOOL_NAME
@@ -70,7 +71,7 @@ class McpTool:
 
     @property
     def schema(self) -> Mapping[str, Any]:
-        """JSON schema of its arguments; checking them is the server's business."""
+        """JSON schema of its arguments; what it says of their top level is checked here, the rest by the server."""
         return self.spec.schema
 
     @property
@@ -83,6 +84,9 @@ class McpTool:
         sent = _sendable(args)
         if isinstance(sent, Refused):
             return sent
+        wrong = misfit(self.spec.schema, sent)
+        if wrong is not None:
+            return Refused(code=Code.INVALID_ARGUMENT, message=f"{self.name}: {wrong}.")
         result = await self.line.call(self.spec.remote, sent)
         return result if isinstance(result, Refused) else shown(result, self.spec.server.name)
 

@@ -203,6 +203,31 @@ async def test_wrong_arguments_are_invalid_and_secrets_are_masked_in_answers(tmp
         assert (await box.call(call("s__echo", text="it is fake-key-123"))).output == "it is [masked:KEY]"
 
 
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        ({"a": 1}, "`b` is missing; it takes `a`, `b`"),
+        ({}, "`a` is missing, `b` is missing"),
+        ({"x": 1}, "`a` is missing"),
+        ({"a": 1, "b": "two"}, "`b` must be integer"),
+        ({"a": 1, "b": None}, "`b` must be integer"),
+    ],
+)
+async def test_arguments_a_real_servers_schema_does_not_allow_are_invalid_and_not_sent_B10(tmp_path, args, said):
+    real = server(script="mcp_server.py")
+    async with open_mcp_house() as house:
+        assert await house.learn(SPEC, [real], env=ENV, folder=str(tmp_path)) == ()
+        box = box_of(house.kit(SPEC, env=ENV, folder=str(tmp_path)))
+        try:
+            refused = await box.call(call("s__add", **args))
+            assert (refused.code, said in refused.output) == (Code.INVALID_ARGUMENT, True), refused
+            served = await box.serve("tools.s__add", args)
+            assert isinstance(served, Refused)
+            assert served.code is Code.INVALID_ARGUMENT
+        finally:
+            await box.close()
+
+
 async def test_arguments_no_server_could_read_are_refused_or_mended_and_the_server_lives_on(tmp_path):
     async with spoilt(tmp_path) as box:
         pid = (await box.call(call("s__pid"))).output
