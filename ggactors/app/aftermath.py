@@ -5,14 +5,16 @@ Law: whoever changes anything holds the run's lock; what is only looked at is lo
 
 from __future__ import annotations
 
+import json
 import re
 import zlib
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, frozen
 
 from ggactors.ports import RepositoryBroken
+from ggactors.protocol.crew import PROJECT_MANAGEMENT
 from ggactors.protocol.git import BroughtBack, Landing, SavedWork, Standing
 
 if TYPE_CHECKING:
@@ -121,10 +123,7 @@ def land_run(folder: RunFolder, workspace: str) -> LandingReport:
 
     with held(folder), opened(folder, workspace) as remains:
         if remains is None:
-            raise AftermathRefused(
-                f"run {folder.id} had no board, so its agents worked in {workspace or 'the workspace'} itself; "
-                "there is nothing to land"
-            )
+            raise AftermathRefused(f"{_without_repository(folder, workspace)}; there is nothing to land")
         if remains.in_place:
             raise AftermathRefused(
                 f"run {folder.id} worked in place: its work is in {workspace or 'the workspace'} itself; "
@@ -150,6 +149,22 @@ def land_run(folder: RunFolder, workspace: str) -> LandingReport:
         )
 
 
+def _without_repository(folder: RunFolder, workspace: str) -> str:
+    """Say why a run has no repository of its own: it needed none, or it was ended before it was made."""
+    try:
+        agents = json.loads(folder.crew.read_bytes())["agents"]
+        board = any(_is_board(capability) for agent in agents for capability in agent.get("capabilities", ()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        board = True  # what cannot be read is told as nothing that it may not have been
+    if board:
+        return f"run {folder.id} was ended before its repository was made"
+    return f"run {folder.id} had no board, so its agents worked in {workspace or 'the workspace'} itself"
+
+
+def _is_board(capability: Any) -> bool:
+    return capability.get("id") == PROJECT_MANAGEMENT and capability.get("enabled", True) is not False
+
+
 # ---------------------------------------------------------------- recovering
 
 
@@ -162,9 +177,7 @@ def recoverable(folder: RunFolder, view: RunView) -> Standing:
 
     found = standing_of(folder, view.workspace, deep=True)
     if found is None:
-        raise AftermathRefused(
-            f"run {folder.id} has no repository of its own; its agents worked in the workspace itself"
-        )
+        raise AftermathRefused(_without_repository(folder, view.workspace))
     if read_lock(folder.lock).alive:
         found = evolve(found, open=None)
     return evolve(found, saved=tuple(_credited(work, view) for work in found.saved))

@@ -101,6 +101,7 @@ class Core:
 
     def guard_main(self) -> MainRestored | None:
         """Put main's branch back when it was rewound, switched or lost (M6); what was made is saved."""
+        self._straighten()
         head = self.main.refs.head()
         tip = self.main.refs.read(self.main_ref)
         store = self.grounds.store
@@ -125,10 +126,16 @@ class Core:
             saved_ref=None if saved is None else saved.decode(),
         )
 
+    def _straighten(self) -> None:
+        """Make main's branch a plain one again when a command made it symbolic: it may point to itself, and stop every merge."""
+        if self.main.refs.is_symbolic(self.main_ref):
+            self.main.refs.put_plain(self.main_ref, self.main_tip)
+
     def leave_main(self) -> None:
         """Take note of main as those who work in it leave it: the commit it is on, and what lies there uncommitted."""
         if self.in_place or self.conflict is not None:
             return
+        self._straighten()
         head, store = self.main.refs.head(), self.grounds.store
         if head.ref == self.main_ref and head.commit is not None and contains(store, head.commit, self.main_tip):
             self.main_tip = head.commit
@@ -138,6 +145,7 @@ class Core:
         """Put main back as it was left (M6, R7). In place it is the operator's own, and a merge in it is its agent's."""
         if self.in_place or self.conflict is not None:
             return None
+        self._straighten()
         message = compose("What was written into the main workspace by none of its agents", self.run_id, None)
         found = strangers.put_back(self.main, self.vault, self.main_ref, self.main_tip, self.left, message)
         self.looked = dropped.log_size(self.main) if found is not None else self.looked

@@ -10,6 +10,7 @@ import stat
 from typing import TYPE_CHECKING
 
 from ggactors.repo.disk import Disk, make_folders
+from ggactors.repo.faults import Malformed
 from ggactors.repo.objects import Objects
 from ggactors.repo.refs import HEADS, Refs, valid_name
 from ggactors.repo.settings import Settings, config_text, read_settings
@@ -88,8 +89,15 @@ def main_branch(path: bytes) -> bytes | None:
 
 
 def open_own(path: bytes, disk: Disk) -> tuple[Objects, Settings]:
-    """Open the run's repository: its objects and its settings."""
-    return Objects(os.path.join(path, b"objects"), disk=disk), read_settings(path)
+    """Open the run's repository: its objects and its settings.
+
+    The runtime wrote its configuration and needs nothing of it, so one that an agent spoilt does not lock the run's work in.
+    """
+    try:
+        settings = read_settings(path)
+    except Malformed:
+        settings = read_settings(None)
+    return Objects(os.path.join(path, b"objects"), disk=disk), settings
 
 
 def next_saved(refs: Refs, owner: bytes) -> bytes:

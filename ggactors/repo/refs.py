@@ -71,12 +71,28 @@ class Refs:
 
     def read(self, name: bytes) -> Sha | None:
         """Read the commit a ref comes to, through symbolic ones; None when there is none."""
+        value = self._resolved(name)
+        if value is not None and value.startswith(b"ref:"):
+            raise Malformed(f"{show(name)} is a symbolic ref without end; `git symbolic-ref --delete` removes one")
+        return value
+
+    def _resolved(self, name: bytes) -> bytes | None:
         for _ in range(5):
             value = self._value(name)
             if value is None or not value.startswith(b"ref:"):
                 return value
             name = value[4:].strip()
-        raise Malformed(f"{show(name)} is a symbolic ref without end")
+        return value
+
+    def is_symbolic(self, name: bytes) -> bool:
+        """Tell whether a ref only points to another."""
+        return (self._value(name) or b"").startswith(b"ref:")
+
+    def put_plain(self, name: bytes, sha: Sha) -> None:
+        """Make a ref that somebody made symbolic hold a commit again; what it pointed to is left alone. Raises Locked."""
+        with self._lock(self.path(name)) as lock:
+            lock.prepare(sha + b"\n")
+            lock.commit()
 
     def _value(self, name: bytes) -> bytes | None:
         for _ in range(2):  # twice: packed away between the two looks
@@ -115,8 +131,8 @@ class Refs:
         """Name every ref below a prefix (which ends in a slash) with its commit."""
         found = {name: sha for name, sha in self._packed().items() if name.startswith(prefix)}
         for name in self._loose(prefix):
-            value = self.read(name)
-            if value is not None:
+            value = self._resolved(name)
+            if value is not None and not value.startswith(b"ref:"):  # git passes over one without end as well
                 found[name] = value
         return found
 

@@ -9,7 +9,7 @@ import time
 from attrs import frozen
 from dulwich.config import ConfigFile, StackedConfig
 
-from ggactors.repo.faults import Malformed
+from ggactors.repo.faults import Malformed, show
 
 FALLBACK_NAME = b"ggactors"
 FALLBACK_MAIL = b"ggactors@localhost"
@@ -50,23 +50,26 @@ def read_settings(common: bytes | None, gitdir: bytes | None = None) -> Settings
     """Read the system's, the person's and the repository's configuration; None reads no repository's. Raises Malformed."""
     backends = []
     local = None
+    path = b""
     try:
         if common is not None:
             path = os.path.join(common, b"config")
             if os.path.exists(path):
                 local = ConfigFile.from_path(os.fsdecode(path))
                 backends.append(local)
-            extra = os.path.join(gitdir or common, b"config.worktree")
+            extra = path = os.path.join(gitdir or common, b"config.worktree")
             if (
                 local is not None
                 and _truth(_get(local, "extensions.worktreeConfig"), default=False)
                 and os.path.exists(extra)
             ):
                 backends.insert(0, ConfigFile.from_path(os.fsdecode(extra)))
+        path = b""
         backends += StackedConfig.default_backends()
     except (ValueError, OSError) as error:
+        where = f" of {show(path)}" if path else ""
         raise Malformed(
-            f"git's configuration cannot be read ({error}); `git config --list --show-origin` names the file"
+            f"git's configuration{where} cannot be read ({error}); `git config --list --show-origin` names the file and line"
         ) from error
     stack = StackedConfig(backends)
     name, mail = _get(stack, "user.name"), _get(stack, "user.email")

@@ -253,3 +253,13 @@ def test_the_done_half_of_a_run_lands_and_the_failed_half_stays_to_be_recovered(
     assert desk("land", "last").code == 0
     assert "half.txt" not in desk.repo.files()
     assert desk.runs()["mine"]["saved"] == ["ISSUE-1#0"]
+
+
+def test_a_run_ended_before_it_had_a_repository_is_not_called_one_without_a_board(desk):
+    desk.run(HELLO, land="never")
+    shutil.rmtree(desk.home / "runs" / "mine" / "repo.git")
+    shutil.rmtree(desk.home / "runs" / "mine" / "worktrees", ignore_errors=True)
+    for command in ("land", "recover"):
+        refused = desk(command, "mine")
+        assert refused.code == 2
+        assert "run mine was ended before its repository was made" in refused.err

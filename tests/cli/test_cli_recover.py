@@ -191,7 +191,7 @@ def test_a_run_without_anything_left_says_so(desk):
 def test_a_run_without_a_board_has_nothing_to_bring_back(desk):
     desk.run({"root": [finish()]}, document={"board": False})
     for args in (["mine"], ["mine", "ISSUE-1"]):
-        assert "no repository of its own" in desk("recover", *args).err
+        assert "had no board" in desk("recover", *args).err
 
 
 def test_what_an_issue_in_flight_had_not_committed_comes_back_after_a_kill_D5(desk):

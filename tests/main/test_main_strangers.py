@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from ggactors.app.aftermath import land_run
+from ggactors.store.folder import RunFolder
 from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LINES = "a\nb\nc\n"
 INTO_MAIN = {
@@ -92,3 +91,44 @@ async def test_what_hooks_and_commands_of_mains_own_agents_write_is_theirs_M6(tm
     assert warnings(events) == []
     names = set(run_git(repo.path, "ls-files").split())
     assert names == {"a.txt", "one", "two", "three", "n", "built", "begun"}
+
+
+@pytest.mark.parametrize("land", ["end", "never"])
+async def test_a_main_branch_made_to_point_to_itself_is_made_plain_again_and_everything_lands_M5_M6(tmp_path, land):
+    repo = make_repo(tmp_path / "repo", {"a.txt": LINES})
+    loop = (
+        "b=$(git -C ../../main branch --show-current); git symbolic-ref refs/heads/$b refs/heads/loop; "
+        "git symbolic-ref refs/heads/loop refs/heads/$b; echo z > z"
+    )
+    script = {
+        "root": [
+            turn(issue("One"), issue("Two", blockedBy=["ISSUE-1"]), issue("Three", blockedBy=["ISSUE-2"])),
+            wait("ISSUE-1", "ISSUE-2", "ISSUE-3"),
+            finish(),
+        ],
+        "ISSUE-1.*": [turn(write("one", "1\n")), finish()],
+        "ISSUE-2.*": [turn(shell(loop)), finish()],
+        "ISSUE-3.*": [turn(write("three", "3\n")), finish()],
+    }
+    crew = write_crew(tmp_path / "crew", script)
+    outcome, _ = await run_to_end(crew, repo.path, home=tmp_path / "state", land=land)
+    assert set(outcome.issues.values()) == {"done"}
+    folder = RunFolder(Path(outcome.folder))
+    if land == "never":
+        assert land_run(folder, str(repo.path)).landing.reason is None
+    assert [(repo.path / name).read_text() for name in ("one", "z", "three")] == ["1\n", "z\n", "3\n"]
+
+
+async def test_a_configuration_of_the_runs_repository_that_an_agent_spoilt_locks_no_work_in_W5_W10(tmp_path):
+    repo = make_repo(tmp_path / "repo", {"a.txt": LINES})
+    spoil = "printf '[broken\\n' >> $(git rev-parse --git-common-dir)/config"
+    script = {
+        "root": [turn(issue("One"), issue("Two")), wait("ISSUE-1", "ISSUE-2"), finish()],
+        "ISSUE-1.*": [turn(write("one", "1\n"), shell(spoil)), finish()],
+        "ISSUE-2.*": [turn(write("two", "2\n")), finish()],
+    }
+    crew = write_crew(tmp_path / "crew", script)
+    outcome, _ = await run_to_end(crew, repo.path, home=tmp_path / "state", land="never")
+    assert set(outcome.issues.values()) == {"done"}
+    assert land_run(RunFolder(Path(outcome.folder)), str(repo.path)).landing.reason is None
+    assert (repo.path / "one").read_text() + (repo.path / "two").read_text() == "1\n2\n"
