@@ -274,7 +274,8 @@ class Asking:
             way.lane.withdraw(place)
             return None
         try:
-            reply = await way.model.reply(request)
+            with self.desk.traffic.awaiting(self.agent, way.model.label):
+                reply = await way.model.reply(request)
         except ModelFault as fault:
             self._settle(way, hold, fault.usage or _spent_by(way.model))
             if fault.retryable:

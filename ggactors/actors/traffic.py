@@ -8,6 +8,7 @@ returned, lets go whoever may. Cancelled while waiting: nothing is held, and the
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import trio
@@ -17,7 +18,7 @@ from ggactors.rules.congestion import Flow, answered, faulted, is_down, left, le
 from ggactors.rules.priority import NOTHING, Waiting, pick
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ggactors.ports import ModelFault
     from ggactors.rules.congestion import Leave
@@ -176,7 +177,18 @@ class Traffic:
 
     now: Callable[[], float] = trio.current_time
     jitter: Callable[[], float] = lambda: 0.0
+    awaited: dict[str, str] = field(factory=dict)
+    """The agents that a model is answering right now, and which model."""
     _lanes: dict[str, Lane] = field(factory=dict)
+
+    @contextmanager
+    def awaiting(self, agent: str, model: str) -> Iterator[None]:
+        """Note that an agent's model is answering it, for as long as the block lasts."""
+        self.awaited[agent] = model
+        try:
+            yield
+        finally:
+            del self.awaited[agent]
 
     def lane(self, account: str) -> Lane:
         """Give the lane of an account; a new one every time where there is none."""

@@ -51,6 +51,7 @@ from ggactors.protocol.run import (
 from ggactors.protocol.values import Kind, Status
 from ggactors.rules.charter import charter_of
 from ggactors.rules.priority import Chains
+from ggactors.rules.verdict import stop_waits
 from ggactors.runtime.fairlock import FairLock
 from ggactors.runtime.slots import SlotPool
 from ggactors.wire import Codec, Tagged
@@ -92,6 +93,8 @@ class Staff:
     agents: dict[str, Ref[AgentLetter, None]] = field(factory=dict)
     tree: FairLock = field(factory=FairLock)
     chains: Chains = field(factory=Chains)
+    traffic: Traffic = field(factory=lambda: Traffic(now=trio.current_time, jitter=random.random))
+    """The calls to the providers."""
     pool: SlotPool = field(init=False)
     family: Family = field(init=False)
     spending: SpendGate = field(init=False)
@@ -239,7 +242,7 @@ class Staff:
             clean=mask.value,
             mail=self.talk.mail,
             stop_run=self.stop,
-            traffic=Traffic(now=trio.current_time, jitter=random.random),
+            traffic=self.traffic,
             chains=self.chains,
         )
         hooking = Hooking(launch=self.launch, folder=self.folder, emit=emit, mask=mask, arm=self.place.watchdog.arm)
@@ -336,6 +339,8 @@ class Staff:
     def stop(self, status: Status, reason: str) -> None:
         """Stop the run for this status at its agents' turn boundaries. Doing it again changes nothing."""
         if self.switch.stop(status, reason):
+            if self.traffic.awaited and not self.switch.cut_off:
+                self.place.emit(Log(level="warning", message=stop_waits(self.traffic.awaited)))
             for agent in tuple(self._living):
                 self.agents[agent].tell(Stop())
             if self._run is not None:

@@ -22,7 +22,7 @@ from ggactors.telemetry.reportboard import NOT_CONVERGING, bar, project_part
 from ggactors.telemetry.reporthtml import Markup, chip, el, join, length, link, money, number, short
 from ggactors.telemetry.reporttime import spend_part, timeline_part
 from ggactors.telemetry.reporttree import agents_part
-from ggactors.telemetry.story import landing_text, limit_text
+from ggactors.telemetry.story import breach_text, landing_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -172,7 +172,7 @@ def _attention(fold: ReportFold) -> Markup | None:
                     chip("bad", "ceiling"),
                     " ",
                     who,
-                    limit_text(limit.limit, limit.threshold, limit.observed, limit.window),
+                    breach_text(limit),
                 ]
             )
         )

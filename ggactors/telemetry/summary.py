@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import Look, one_line, wrapped
 from ggactors.telemetry.render import agent_state, counted, spend_text
-from ggactors.telemetry.story import limit_text
+from ggactors.telemetry.story import breach_text
 
 if TYPE_CHECKING:
     from ggactors.telemetry.folds import RunView
@@ -27,7 +27,7 @@ def summary_lines(view: RunView, look: Look) -> list[str]:
     lines += _fields(view, look)
     for limit in view.limits:
         who = f"{one_line(limit.agent)}, " if limit.agent else ""
-        text = f"{who}{limit_text(limit.limit, limit.threshold, limit.observed, limit.window, limit.budget)}"
+        text = f"{who}{breach_text(limit)}"
         lines += _labelled("ceiling", text, look)
     for stalled, blocker in view.stalls().items():
         lines += _labelled("stalled", f"{one_line(stalled)} stands behind {one_line(blocker)}, which failed", look)
@@ -61,7 +61,9 @@ def _fields(view: RunView, look: Look) -> list[str]:
     if bad:
         lines += _labelled("ended", ", ".join(bad[:8]) + (", …" if len(bad) > 8 else ""), look)
     if view.summary is not None and view.summary.verified is not None:
-        lines += _labelled("verified", "yes" if view.summary.verified else "no: the check of completion was given up on", look)
+        lines += _labelled(
+            "verified", "yes" if view.summary.verified else "no: the check of completion was given up on", look
+        )
     return [*lines, *_labelled("spend", spend_text(view.spend) + _per_done(view), look)]
 
 

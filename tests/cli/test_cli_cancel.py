@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
 
 import pytest
 from after_kit import HELLO, IN_FLIGHT, Desk, in_flight
-from cli_kit import nothing_is_left  # noqa: F401 - a fixture
+from cli_kit import Shell, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.store.control import NotReached, address_of, ask_run
 from ggactors.store.folder import RunFolder
@@ -132,3 +133,28 @@ def test_a_socket_is_reached_however_long_its_path_is(desk, monkeypatch):
 def test_nobody_there_is_said_at_once(tmp_path):
     with pytest.raises(NotReached, match="nobody listens there"):
         ask_run(RunFolder(tmp_path), {"ask": "cancel"})
+
+
+def test_ctrl_c_while_a_model_is_silent_says_what_is_waited_for_and_a_second_one_stops_at_once(tmp_path):
+    source = "import sys, trio\nasync def x(request):\n    print('asked', file=sys.stderr, flush=True)\n    await trio.sleep_forever()\n"
+    (tmp_path / "m.py").write_text(source)
+    (tmp_path / "work").mkdir()
+    words = ("solo", "--model", "python/m.py:x", "--task", "x", "--workspace", "work")
+    process = Shell(tmp_path, tmp_path / "state").start(*words)
+    said = read_until(process.stderr, "asked")
+    process.send_signal(signal.SIGINT)
+    said += read_until(process.stderr, "waiting for python/m.py:x's reply to root")
+    process.send_signal(signal.SIGINT)
+    said += process.stderr.read().decode()
+    assert process.wait() == 130
+    assert said.count("waiting for") == 1
+    assert "Ctrl-C again stops at once" in said
+
+
+def read_until(stream, said):
+    read = ""
+    for line in stream:
+        read += line.decode()
+        if said in read:
+            return read
+    raise AssertionError(read)

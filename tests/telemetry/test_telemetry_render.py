@@ -240,6 +240,18 @@ def test_every_ceiling_is_said_with_threshold_observation_and_remedy_C2(limit):
         assert part in text
 
 
+@pytest.mark.parametrize("limit", ["maxConsecutiveErrors", "maxErrorRate"])
+def test_a_ceiling_on_errors_names_the_command_that_shows_what_went_wrong_ready_to_paste_C2(limit):
+    event = events.LimitExceeded(
+        run="261130-1405-k3f", agent="AUTH-1.0i", limit=limit, threshold=5.0, observed=5.0, turns=9
+    )
+    shown = "`ggactors show 261130-1405-k3f --agent AUTH-1.0i`"
+    assert shown in (headline(event, RunView(), verbose=False) or "")
+    assert shown in "\n".join(tell(event, WIDE))
+    assert "{" not in limit_text(limit, 5.0, 5.0)
+    assert "ID" not in limit_text(limit, 5.0, 5.0)
+
+
 def test_a_held_landing_and_saved_work_are_told_with_ref_repository_and_command_W10_W5():
     lines = whereabouts(fold(whole_run()), WIDE, folder="/state/runs/x", repository="/state/runs/x/repo.git")
     assert lines == [
