@@ -123,7 +123,7 @@ def test_lines_are_continued_by_alt_enter_a_backslash_and_pastes(room):
 def test_commands_complete_and_history_is_found_again_at_the_next_prompt_with_secrets_masked(room):
     room.crew({"root": [{"text": "Hello."}]}, board=False)
     (room.work / "notes.md").write_text("")
-    at = room.prompt(OBVIOUS_TOKEN="obviously-fake-token")
+    at = room.prompt(OBVIOUS_TOKEN="fake-0a1b2c3d4e5f6a7b")
     at.type(b"/ap")
     at.until("say yes to N, or mark it as seen")
     at.type(b"\t")
@@ -132,12 +132,12 @@ def test_commands_complete_and_history_is_found_again_at_the_next_prompt_with_se
     at.until("notes.md")
     at.type(b"\t")
     wait_line(at, "see @notes.md")
-    at.type(b"\x15/help waiting obviously-fake-token\r/help export\r")
+    at.type(b"\x15/help waiting fake-0a1b2c3d4e5f6a7b\r/help export\r")
     at.until("/export FILE: ")
     at.type(b"\x04")
     assert at.end() == 0
     kept = (room.home / "history.jsonl").read_text()
-    assert "obviously-fake-token" not in kept
+    assert "fake-0a1b2c3d4e5f6a7b" not in kept
     assert "[masked:OBVIOUS_TOKEN]" in kept
     again = room.prompt()
     again.type(b"\x12wait")

@@ -93,12 +93,12 @@ def test_what_is_typed_stays_whole_under_5000_events_a_second_and_through_resize
     at = room.python(FLOOD, room.path, columns=100, rows=30)
     at.type(b"begin\r")
     at.until("lines left out")
-    text = "the quick brown fox jumps over the lazy dog, and some more words follow to fill the line nicely"
+    text = "the quick brown fox jumps over the lazy dog, and then two more words"
     dice = random.Random(3)
     for number, letter in enumerate(text):
         at.type(letter.encode())
         at._read(0.01)
-        if number % 16 == 9:
+        if number % 11 == 9:
             resize(at, dice.choice([60, 80, 100, 132]), dice.choice([20, 24, 30, 45]))
     wide = 132
     resize(at, wide, 30)
