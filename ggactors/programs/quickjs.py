@@ -146,7 +146,7 @@ class Instance:
         """Keep what is rejected and handled by nobody, from now on. Raises GuestFailed."""
         try:
             self.script("")  # the engine is made by the first thing that is evaluated
-            self._hook = self.unhandled.hook(self._exports[TABLE], self._heap)
+            self._hook = self.unhandled.hook(self._exports[TABLE], self._heap, self._out)
             _, shown = self.script(BOX)
             self.unhandled.box()
         except (NoHook, KeyError) as fault:

@@ -53,10 +53,11 @@ class Rejections:
         """Whether there is one whose reason is known."""
         return bool(self._kept)
 
-    def hook(self, table: object, heap: int) -> object:
+    def hook(self, table: object, heap: int, after: int) -> object:
         """Have the engine tell of rejections; what it gives is to be kept for as long as the store is.
 
-        ``heap`` is the most bytes the engine was told it may take. Raises NoHook.
+        ``heap`` is the most bytes the engine was told it may take, ``after`` a place that was allocated before it was made.
+        Raises NoHook.
         """
         import wasmtime
 
@@ -66,7 +67,7 @@ class Rejections:
         kind = wasmtime.FuncType([i32, i64, i64, i32, i32], [])
         function, kept = native.function(self._store, kind, self._heard)
         place = table.grow(self._store, 1, function)
-        self._memory.write(self._runtime(heap) + _HOOK, struct.pack("<I", place))
+        self._memory.write(self._runtime(heap, after) + _HOOK, struct.pack("<I", place))
         return kept
 
     def box(self) -> None:
@@ -110,16 +111,18 @@ class Rejections:
     def _word(self, at: int) -> int:
         return int.from_bytes(self._memory.read(at, 4), "little")
 
-    def _runtime(self, heap: int) -> int:
+    def _runtime(self, heap: int, after: int) -> int:
         """Find the engine's runtime by what it was told, a ring of no jobs, and no hook."""
         view = self._memory.look()
-        everything = view.read(0, view.size)
+        heard = view.read(
+            after, view.size - after
+        )  # all of memory is ten times that, and reading it what booting takes
         limit = struct.pack("<I", heap)
-        at = everything.find(limit)
+        at = heard.find(limit)
         while at >= 0:
-            runtime = at - _LIMIT
-            ring = runtime + _JOBS
-            if everything[runtime + _HOOK : ring + 8] == struct.pack("<IIII", 0, 0, ring, ring):
-                return runtime
-            at = everything.find(limit, at + 1)
+            here = at - _LIMIT
+            ring = after + here + _JOBS
+            if heard[here + _HOOK : here + _JOBS + 8] == struct.pack("<IIII", 0, 0, ring, ring):
+                return after + here
+            at = heard.find(limit, at + 1)
         raise NoHook("its runtime is not where it is looked for")

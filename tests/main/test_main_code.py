@@ -404,6 +404,28 @@ async def test_programs_in_the_other_languages_do_the_same_X1_E4_E8(tmp_path, la
     assert outcomes(events) == [("progressed", None), ("error", "program_api_error"), ("finished", None)]
 
 
+@needs_script_sandbox
+@pytest.mark.parametrize("language", ["javascript", "typescript"])
+async def test_what_a_program_writes_lands_as_it_stands_and_a_dropped_failure_revokes_its_ending_X1_E8_C1(
+    tmp_path, language
+):
+    script = "\nasync function main() {\n  console.log('hi');\n}\n\nmain();\n\n(async () => {})();\n"
+    outcome, events, texts = await alone(
+        tmp_path,
+        says(f"gg.files.writeFile('tool.cjs', `{script}`);"),
+        says(
+            "['x', '../y', 'z'].forEach(async (f) => { gg.files.writeFile(f, 'half') });\ngg.session.finish('wrote all three')"
+        ),
+        says("try { gg.files.readFile('no') } catch (e) { if (e instanceof NotFound) gg.session.finish('mended') }"),
+        profile={"capabilities": [*HANDS, code(language=language)]},
+    )
+    assert (tmp_path / "work" / "tool.cjs").read_text() == script
+    assert outcome.summary == "mended"
+    assert [one.revoked for one in of_type(events, "code_execution")] == [False, True, False]
+    assert outcomes(events) == [("progressed", None), ("error", "program_api_error"), ("finished", None)]
+    assert "outside" in texts[-1]
+
+
 def test_the_extra_that_is_missing_refuses_the_launch_with_its_install_line(tmp_path, monkeypatch):
     from ggactors.app.coding import program_problems
     from ggactors.crew import load_crew

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 from programs_kit import JAVASCRIPT, TYPESCRIPT, Pool, World, needs_code
 
 from ggactors.programs.rejections import MOST
+
+if TYPE_CHECKING:
+    from ggactors.protocol.program import Language
 
 pytestmark = needs_code
 
@@ -83,7 +87,7 @@ def test_a_rejection_nobody_handles_is_an_uncaught_failure_E8_C1(pool: Pool, wor
 
 
 @pytest.mark.parametrize("language", [JAVASCRIPT, TYPESCRIPT])
-def test_a_call_that_fails_behind_everybodys_back_is_told_with_its_code_E8(pool: Pool, language):
+def test_a_call_that_fails_behind_everybodys_back_is_told_with_its_code_E8(pool: Pool, language: Language):
     result = pool.run("['x', 'y'].forEach(async (f) => { await null; gg.files.readFile(f) })", language)
     assert (result.kind, result.code, result.operation) == ("runtime_error", "not-found", "files.read_file")
 
@@ -171,9 +175,12 @@ def _template(text: str) -> str:
     return "`" + text.replace("\\", "\\\\").replace("`", "\\`").replace("${", "\\${") + "`"
 
 
-@given(texts=st.lists(st.lists(_PIECES, max_size=12).map("".join), min_size=1, max_size=8))
+@given(
+    texts=st.lists(st.lists(_PIECES, max_size=12).map("".join), min_size=1, max_size=8),
+    language=st.sampled_from([JAVASCRIPT, TYPESCRIPT]),
+)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_text_in_a_program_is_written_as_it_stands_X1(pool: Pool, texts: list[str]):
+def test_a_text_in_a_program_is_written_as_it_stands_X1(pool: Pool, texts: list[str], language: Language):
     world = World()
     lines = ["async function main() { return 1 }"]
     for at, text in enumerate(texts):
@@ -188,9 +195,31 @@ def test_a_text_in_a_program_is_written_as_it_stands_X1(pool: Pool, texts: list[
         "gg.files.writeFile('own', main.toString());",
         "main();",
     ]
-    result = pool.run("\n".join(lines), JAVASCRIPT, world=world)
+    result = pool.run("\n".join(lines), language, world=world)
     assert (result.kind, result.error) == ("ok", "")
     for at, text in enumerate(texts):
         assert (world.files[f"t{at}"], world.files[f"s{at}"]) == (text, text)
     assert world.files["regex"] == r"\nmain();(async ()=>{})()"
     assert world.files["own"] == "async function main() { return 1 }"
+
+
+# ---------------------------------------------------------------- an engine that is not the pinned one
+
+
+def test_an_engine_that_is_laid_out_otherwise_does_not_start():
+    import wasmtime
+
+    from ggactors.programs.rejections import NoHook, Rejections
+    from ggactors.programs.wasi import Memory
+
+    store = wasmtime.Store(wasmtime.Engine())
+    memory = Memory(store, wasmtime.Memory(store, wasmtime.MemoryType(wasmtime.Limits(1, 1))))
+    kind = wasmtime.TableType(wasmtime.ValType.funcref(), wasmtime.Limits(1, 2))
+    found = Rejections(store, memory)
+    with pytest.raises(NoHook, match="no ggactors_table"):
+        found.hook(None, 1 << 20, 0)
+    with pytest.raises(NoHook, match="is not where"):
+        found.hook(wasmtime.Table(store, kind, None), 1 << 20, 0)
+    with pytest.raises(NoHook, match="does not tell"):
+        found.box()
+    store.close()
