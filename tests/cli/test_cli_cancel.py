@@ -136,7 +136,8 @@ def test_nobody_there_is_said_at_once(tmp_path):
 
 
 def test_ctrl_c_while_a_model_is_silent_says_what_is_waited_for_and_a_second_one_stops_at_once(tmp_path):
-    source = "import sys, trio\nasync def x(request):\n    print('asked', file=sys.stderr, flush=True)\n    await trio.sleep_forever()\n"
+    asked = "print('asked', file=sys.stderr, flush=True)"
+    source = f"import sys, trio\nasync def x(request):\n    {asked}\n    await trio.sleep_forever()\n"
     (tmp_path / "m.py").write_text(source)
     (tmp_path / "work").mkdir()
     words = ("solo", "--model", "python/m.py:x", "--task", "x", "--workspace", "work")
