@@ -31,7 +31,7 @@ from ggactors.repo.refs import HEADS
 from ggactors.repo.retarget import Untracked
 from ggactors.repo.sealing import Blocked, commit_here
 from ggactors.repo.textmerge import Labels
-from ggactors.repo.transfer import adopt, carry
+from ggactors.repo.transfer import adopt, carry, unsound
 from ggactors.repo.treemerge import TreeMerge, merge_commits
 from ggactors.repo.trees import diff
 
@@ -105,7 +105,8 @@ class Core:
         head = self.main.refs.head()
         tip = self.main.refs.read(self.main_ref)
         store = self.grounds.store
-        if head.ref == self.main_ref and tip is not None and contains(store, tip, self.main_tip):
+        why = None if tip is None else unsound(self.main.store, tip, (self.main_tip,))
+        if head.ref == self.main_ref and tip is not None and why is None and contains(store, tip, self.main_tip):
             self.main_tip = tip
             kept = self._keep_dropped()
             if kept is None:
@@ -114,7 +115,7 @@ class Core:
         if head.ref != self.main_ref:
             what = f"HEAD was put on {show(head.ref.removeprefix(HEADS)) if head.ref else 'no branch'}"
         else:
-            what = f"the branch {show(self.main_ref.removeprefix(HEADS))} was moved off its work"
+            what = why or f"the branch {show(self.main_ref.removeprefix(HEADS))} was moved off its work"
         message = compose("What a command left in the main workspace", self.run_id, None)
         saved = save_work(self.main, self.vault, b"main", self.main_tip, self.main_ref, message)
         also = self._keep_dropped()
@@ -137,7 +138,13 @@ class Core:
             return
         self._straighten()
         head, store = self.main.refs.head(), self.grounds.store
-        if head.ref == self.main_ref and head.commit is not None and contains(store, head.commit, self.main_tip):
+        whole = head.commit is not None and unsound(store, head.commit, (self.main_tip,)) is None
+        if (
+            head.ref == self.main_ref
+            and head.commit is not None
+            and whole
+            and contains(store, head.commit, self.main_tip)
+        ):
             self.main_tip = head.commit
         self.left = strangers.lying(self.main, self.main_tip)
 
@@ -162,6 +169,9 @@ class Core:
         theirs, tip, store = commit.encode(), self.main_tip, self.grounds.store
         if contains(store, tip, theirs):
             return Merged(commit=tip.decode())
+        why = unsound(store, theirs, (tip,))
+        if why is not None:
+            return MergeFailed(reason=why)
         if not merge_bases(store, tip, theirs):
             return MergeFailed(reason="the branch shares no history with main")
         branch = branch_of(issue)
@@ -234,6 +244,9 @@ class Core:
         if isinstance(found, Unresolved):
             return found
         tip = found.commit.encode()
+        why = unsound(self.main.store, tip, (self.conflict.tip, self.conflict.theirs))
+        if why is not None:
+            return Unresolved(reason=why)
         saved = None
         if not self.in_place:
             text = compose("What a merge agent left in the main workspace", self.run_id, None)

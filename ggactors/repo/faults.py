@@ -45,6 +45,10 @@ class Malformed(GitFault):
     """A file of git's that cannot be read as what it should be."""
 
 
+class Unsound(GitFault):
+    """History that must not be taken up: cut off, incomplete, or with trees git refuses. The text says what to do."""
+
+
 class UnsafePath(GitFault):
     """A commit holds a path that must not be written to a disk (``..``, ``.git``, an absolute one)."""
 

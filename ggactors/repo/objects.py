@@ -78,10 +78,32 @@ def canonical(mode: int) -> int:
     return kind
 
 
+class _Edge:
+    """The commits a ``shallow`` file names: there a history may end without its parents."""
+
+    def __init__(self, path: bytes) -> None:
+        self._path = path
+        self._read: tuple[int, frozenset[bytes]] = (-1, frozenset())
+
+    def commits(self) -> frozenset[bytes]:
+        """Read them, again when the file has changed."""
+        try:
+            stamp = os.stat(self._path).st_mtime_ns
+        except FileNotFoundError:
+            return frozenset()
+        if self._read[0] != stamp:
+            with open(self._path, "rb") as file:
+                self._read = (stamp, frozenset(file.read().split()))
+        return self._read[1]
+
+
 class Objects:
     """Reads and writes objects; safe from any thread and beside other git processes."""
 
-    def __init__(self, folder: bytes, borrowed: Iterable[bytes] = (), *, disk: Disk | None = None) -> None:
+    def __init__(
+        self, folder: bytes, borrowed: Iterable[bytes] = (), *, disk: Disk | None = None, guest: bool = False
+    ) -> None:
+        """``guest``: agents write here, so that only the lender's word counts for where history may end."""
         self.folder = folder
         self.disk = disk or Disk()
         self.borrowed = tuple(borrowed) or alternates(folder)
@@ -98,9 +120,9 @@ class Objects:
         self._names = 0
         self._born = time.monotonic_ns()
         self._lock = threading.Lock()
-        shallow = os.path.join(os.path.dirname(folder), b"shallow")
-        self._shallow = shallow
-        self._cut: tuple[int, frozenset[bytes]] = (-1, frozenset())
+        own = _beside(folder, b"shallow")
+        lent = _beside(self.borrowed[0], b"shallow") if guest and self.borrowed else own
+        self._shallow, self._claimed = _Edge(lent), _Edge(own) if guest else None
 
     def raw(self, sha: Sha) -> tuple[int, bytes]:
         """Read an object's kind and bytes. Raises MissingObject."""
@@ -201,22 +223,25 @@ class Objects:
             elif key == b"committer":
                 with contextlib.suppress(ValueError, IndexError):
                     time = int(value.rsplit(b" ", 2)[1])
-        found = Commit(tree=tree, parents=() if sha in self.cut() else tuple(parents), time=time, message=message)
+        if parents and self._ends_at(sha, parents):
+            return Commit(tree=tree, parents=(), time=time, message=message)  # not kept: history may be deepened
+        found = Commit(tree=tree, parents=tuple(parents), time=time, message=message)
         if len(self._commits) > 20_000:
             self._commits = {}
         self._commits[sha] = found
         return found
 
-    def cut(self) -> frozenset[bytes]:
-        """Name the commits whose parents a shallow clone left out."""
-        try:
-            stamp = os.stat(self._shallow).st_mtime_ns
-        except FileNotFoundError:
-            return frozenset()
-        if self._cut[0] != stamp:
-            with open(self._shallow, "rb") as file:
-                self._cut = (stamp, frozenset(file.read().split()))
-        return self._cut[1]
+    def _ends_at(self, sha: Sha, parents: Iterable[Sha]) -> bool:
+        if sha in self._shallow.commits():
+            return True
+        claimed = self._claimed
+        return claimed is not None and sha in claimed.commits() and not all(map(self.has, parents))
+
+    def severed(self, sha: Sha) -> bool:
+        """Tell whether a commit's parents are missing although they are not in the repository that lends the rest to this one."""
+        if self._claimed is None or self.commit(sha).parents or sha in self._shallow.commits():
+            return False
+        return b"\nparent " in self.raw(sha)[1].partition(b"\n\n")[0]
 
     def write(self, kind: int, content: bytes) -> Sha:
         """Store an object and answer its id; storing it again is free."""
@@ -315,6 +340,10 @@ def alternates(folder: bytes) -> tuple[bytes, ...]:
                 found.append(path)
                 todo.append(path)
     return tuple(found)
+
+
+def _beside(folder: bytes, name: bytes) -> bytes:
+    return os.path.join(os.path.dirname(folder), name)
 
 
 def _path(folder: bytes, sha: Sha) -> bytes:

@@ -97,7 +97,7 @@ def open_own(path: bytes, disk: Disk) -> tuple[Objects, Settings]:
         settings = read_settings(path)
     except Malformed:
         settings = read_settings(None)
-    return Objects(os.path.join(path, b"objects"), disk=disk), settings
+    return Objects(os.path.join(path, b"objects"), disk=disk, guest=True), settings
 
 
 def next_saved(refs: Refs, owner: bytes) -> bytes:

@@ -11,13 +11,14 @@ from ggactors.repo.commits import gitlinks, stage_all, write_commit
 from ggactors.repo.faults import show
 from ggactors.repo.history import contains, merge_bases
 from ggactors.repo.refs import HEADS
+from ggactors.repo.transfer import unsound
 from ggactors.repo.trees import diff
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ggactors.repo.index import Index
-    from ggactors.repo.objects import Entry, Sha
+    from ggactors.repo.objects import Entry, Objects, Sha
     from ggactors.repo.place import Place
     from ggactors.repo.scan import Scan
 
@@ -44,6 +45,7 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
     branch_tip = refs.read(ref)
     if head.commit is None:
         raise Blocked(f"HEAD is on a branch without a commit; `git switch {_short(ref)}` and bring your files there")
+    refuse_unsound(store, head.commit, base)
     if branch_tip is None:
         branch_tip = base if head.ref == ref or contains(store, head.commit, base) else None
     others = head.ref is not None and head.ref != ref and (head.ref == protected or head.ref.startswith(HEADS + b"gg-"))
@@ -111,6 +113,13 @@ def refuse_operation(place: Place) -> None:
     operation = place.operation()
     if operation is not None:
         raise Blocked(f"a {operation.name} is unfinished in the worktree; end it with `{operation.way_out}`")
+
+
+def refuse_unsound(store: Objects, tip: Sha, known: Sha) -> None:
+    """Stop at commits the agent brought that are not whole or that git refuses. Raises Blocked."""
+    why = unsound(store, tip, (known,))
+    if why is not None:
+        raise Blocked(why)
 
 
 def refuse_unmerged(index: Index) -> None:
