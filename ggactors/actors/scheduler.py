@@ -7,16 +7,20 @@ dispatched out of turn and nothing is ever listed. Cancelled: no ticket holds a 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import trio
 from attrs import define, field
 
 from ggactors.actors.desk import CannotDispatch
+from ggactors.actors.switch import WindDown
 from ggactors.ports import RepositoryBroken
 from ggactors.protocol.agent import AgentOrder
 from ggactors.protocol.board import (
     AskOutlook,
+    AttemptSettled,
+    EndAttempt,
     EndReview,
     FailDispatch,
     IssueAssigned,
@@ -25,7 +29,8 @@ from ggactors.protocol.board import (
     StartNext,
 )
 from ggactors.protocol.events import Log
-from ggactors.protocol.values import Kind, Role
+from ggactors.protocol.values import IssueState, Kind, Role, Status
+from ggactors.rules.backoff import wait_secs
 from ggactors.rules.briefs import issue_brief, review_brief
 from ggactors.runtime.mailbox import ActorGone
 
@@ -36,10 +41,15 @@ if TYPE_CHECKING:
     from ggactors.actors.teardown import Teardown
     from ggactors.ports import Repository
     from ggactors.protocol.board import BoardAnswer, BoardLetter
+    from ggactors.protocol.git import OpenedWorktree
     from ggactors.protocol.run import SchedulerLetter
     from ggactors.runtime.mailbox import Inbox
     from ggactors.runtime.ref import Ref
     from ggactors.runtime.slots import Seat, SlotPool
+
+
+WORLD = 5.0
+"""How much longer than a provider's first trouble a disk's is waited out: it is rarely over in a second."""
 
 
 @define(kw_only=True)
@@ -61,6 +71,8 @@ class SchedulerActor:
     """Issues in the middle of whose dispatch a defect was raised (D8)."""
     _tickets: dict[bool, int] = field(factory=lambda: {True: 0, False: 0})
     """Tickets that queue for a slot: for work begun, and for first dispatches."""
+    _unmade: dict[str, int] = field(factory=dict)
+    """Issues whose worktree the disk refused to make, with how often in a row; what lies there is no agent's of theirs."""
     _more: bool = False
     """Whether more first dispatches wait than have a ticket: no more are made than there are slots."""
 
@@ -137,11 +149,18 @@ class SchedulerActor:
             raise
 
     async def _implement(self, assigned: IssueAssigned, seat: Seat) -> None:
-        """Make the worktree and the agent; what stands in the way fails the issue at once, no retry spent (D7)."""
+        """Make the worktree and the agent.
+
+        A disk that refuses is an attempt that was not finished (D5, D8); what is wrong with the crew fails the issue at once, no
+        retry spent (D7).
+        """
         issue = assigned.issue
         try:
-            begun = assigned.last is not None or assigned.verdicts
-            opened = await (self.repository.open_worktree if begun else self.teardown.fresh)(issue.id)
+            opened = await self._worktree(assigned)
+        except RepositoryBroken as error:
+            await self._unfinished(assigned, f"{assigned.agent} could not be dispatched: {error}", seat)
+            return
+        try:
             order = AgentOrder(
                 id=assigned.agent,
                 profile=issue.agent,
@@ -153,9 +172,42 @@ class SchedulerActor:
                 branch=opened.branch,
             )
             self.spawn(order, seat, assigned)
-        except (CannotDispatch, RepositoryBroken) as error:
+        except CannotDispatch as error:
             reason = f"{assigned.agent} could not be dispatched: {error}"
             await self._failed(FailDispatch(issue=issue.id, reason=reason), reason, seat)
+
+    async def _worktree(self, assigned: IssueAssigned) -> OpenedWorktree:
+        """Make the worktree, fresh for the first agent that gets one; later ones go on in it. Raises RepositoryBroken."""
+        issue = assigned.issue.id
+        if issue not in self._unmade and (assigned.last is not None or assigned.verdicts):
+            return await self.repository.open_worktree(issue)
+        self._unmade[issue] = self._unmade.get(issue, 0) + 1
+        opened = await self.teardown.fresh(issue)
+        del self._unmade[issue]
+        return opened
+
+    async def _unfinished(self, assigned: IssueAssigned, reason: str, seat: Seat) -> None:
+        """Give the world a moment, without the slot, and end the attempt; a stop of the run cuts the moment short."""
+        issue = assigned.issue.id
+        self.emit(Log(level="error", message=f"{issue}: {reason}"))
+        seat.give_back()
+        wait = WORLD * wait_secs(self._unmade.get(issue, 1), retry_after=None, jitter=0.0)
+        with suppress(WindDown), self.switch.interruptible(assigned.agent):
+            await trio.sleep(wait)
+        letter = EndAttempt(
+            issue=issue,
+            agent=assigned.agent,
+            status=Status.INTERNAL_ERROR,
+            reason=reason,
+            # The board may not have heard of a stop yet, and a run that stops spends no retry and fails nothing (D5).
+            parked=self.switch.status is not None,
+        )
+        match await self.board.ask(letter):
+            case AttemptSettled(state=IssueState.FAILED):
+                self._unmade.pop(issue, None)
+                await self.teardown.failed(issue, reason)
+            case _:
+                pass
 
     async def _review(self, assigned: ReviewAssigned, seat: Seat) -> None:
         """Put exactly the commit to be reviewed into the worktree and make the reviewer; else the review is not held (R7)."""
