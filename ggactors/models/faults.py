@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import RateLimits
+from ggactors.rules.secrets import is_telling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -148,7 +149,7 @@ def _said(body: object, key: str | None) -> tuple[str, str]:
 
 
 def _masked(text: str, key: str | None) -> str:
-    if key:
+    if key and is_telling(key):
         text = text.replace(key, "[key]")
     text = _KEY_LIKE.sub("[key]", text)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"

@@ -188,6 +188,19 @@ def test_no_body_of_a_refusal_is_nonsense_enough_to_break_anything(status, body)
     assert len(str(fault)) < 500
 
 
+@pytest.mark.parametrize(
+    ("key", "told"),
+    [
+        ("ollama", "ollama has no such model"),
+        ("EMPTY", "EMPTY has no such model"),
+        ("quiet-otter-4242", "[key] has no such model"),
+    ],
+)
+def test_a_refusal_quotes_no_key_and_is_not_shredded_where_the_key_is_an_everyday_word(key, told):
+    body = {"error": {"message": f"{key} has no such model"}}
+    assert told in str(status_fault("m", 400, {}, body, key))
+
+
 @given(st.lists(st.integers(1, 40), max_size=20), st.sampled_from(["\n", "\r\n"]))
 @settings(max_examples=30)
 def test_a_stream_parts_into_the_same_events_wherever_the_network_cuts_it(cuts, ending):
