@@ -41,9 +41,9 @@ async def alone(tmp_path: Path, *replies: Any, capabilities=(MCP,), **lead: Any)
 
 
 async def test_a_servers_secrets_reach_the_server_and_no_event_journal_or_file_of_the_run(tmp_path, monkeypatch):
-    monkeypatch.setenv("SERVER_KEY", "fake-key-of-a-server")
+    monkeypatch.setenv("SERVER_KEY", "fake-key-of-a-server-1")
     config(tmp_path / "crew", env={"KEY": "${SERVER_KEY}"})
-    said = turn(("s__echo", {"text": "fake-key-of-a-server"}))
+    said = turn(("s__echo", {"text": "fake-key-of-a-server-1"}))
     outcome, events = await alone(tmp_path, said, turn(("s__pid", {})), finish())
     assert outcome.status is Status.COMPLETED
     echoed, pid, _ = results(events)
@@ -51,7 +51,7 @@ async def test_a_servers_secrets_reach_the_server_and_no_event_journal_or_file_o
     assert not Path(f"/proc/{pid.output}").exists()
     crews = [path for path in (tmp_path / "state").rglob("*") if path.name == "crew.json"]
     assert crews
-    assert not any(b"fake-key-of-a-server" in path.read_bytes() for path in crews)
+    assert not any(b"fake-key-of-a-server-1" in path.read_bytes() for path in crews)
 
 
 async def test_agents_have_servers_of_their_own_rooted_in_their_own_worktrees(tmp_path):
