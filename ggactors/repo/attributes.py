@@ -93,9 +93,19 @@ def _apply(out: dict[bytes, Value], rules: list[Rule], path: bytes) -> None:
                     out[key] = value
 
 
-def names_filter(content: bytes) -> bytes | None:
-    """Find in an attributes file the first setting that needs a conversion this package does not do; None when there is none."""
-    for rule in parse(content, {b"binary": _BINARY}, top=True):
+def start_macros() -> dict[bytes, dict[bytes, Value]]:
+    """Give the macros that git itself knows, to be added to."""
+    return {b"binary": _BINARY}
+
+
+def names_filter(
+    content: bytes, macros: dict[bytes, dict[bytes, Value]] | None = None, *, top: bool = True
+) -> bytes | None:
+    """Find in an attributes file the first setting that needs a conversion this package does not do; None when there is none.
+
+    ``macros`` are those known so far; what a top-level file defines is added.
+    """
+    for rule in parse(content, start_macros() if macros is None else macros, top=top):
         for key, value in rule[2].items():
             if value in (False, None):
                 continue

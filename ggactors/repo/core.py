@@ -21,6 +21,7 @@ from ggactors.protocol.git import (
 from ggactors.repo import aside, conflicts, dropped, strangers, worktrees
 from ggactors.repo.apply import Move, move_checkout
 from ggactors.repo.commits import compose, write_commit
+from ggactors.repo.conversions import new_conversion
 from ggactors.repo.faults import InTheWay, RefMoved, show
 from ggactors.repo.history import contains, merge_bases
 from ggactors.repo.issues import branch_of
@@ -84,7 +85,7 @@ class Core:
     def commit_main(self, signature: Signature | None, message: str) -> Sealed | SealBlocked | None:
         """Commit what was changed in main (M6). None when there was nothing."""
         try:
-            commit_here(self.main, compose(message, self.run_id, signature), leave=self.leave)
+            commit_here(self.main, compose(message, self.run_id, signature), leave=self.leave, base=self.base)
         except Blocked as blocked:
             return SealBlocked(reason=str(blocked))
         self.conflict = self.left = None
@@ -179,6 +180,10 @@ class Core:
         outcome = self._compute(tip, theirs, branch)
         if not outcome.clean:
             return MergeFailed(reason="conflict", conflicts=tuple(os.fsdecode(path) for path in outcome.paths))
+        assert outcome.tree is not None
+        why = self._conversion(outcome.tree)
+        if why is not None:
+            return MergeFailed(reason=why)
         return self._advance(theirs, outcome, compose(message, self.run_id, signature), f"merge {branch.decode()}")
 
     def _compute(self, ours: Sha, theirs: Sha, label: bytes) -> TreeMerge:
@@ -186,6 +191,10 @@ class Core:
         tree = store.commit(ours).tree
         attributes = self.main.attributes_of(tree)
         return merge_commits(store, ours, theirs, labels=Labels(ours=b"HEAD", theirs=label), attributes=attributes)
+
+    def _conversion(self, tree: Sha) -> str | None:
+        """Say what a tree of main would ask for that is not done here, beyond what the run began with."""
+        return new_conversion(self.vault, self.grounds.store.commit(self.base).tree, tree)
 
     def _advance(self, theirs: Sha, outcome: TreeMerge, message: bytes, log: str) -> Merged | MergeFailed:
         tip, store = self.main_tip, self.grounds.store
@@ -244,7 +253,9 @@ class Core:
         if isinstance(found, Unresolved):
             return found
         tip = found.commit.encode()
-        why = unsound(self.main.store, tip, (self.conflict.tip, self.conflict.theirs))
+        why = unsound(self.main.store, tip, (self.conflict.tip, self.conflict.theirs)) or self._conversion(
+            self.grounds.store.commit(tip).tree
+        )
         if why is not None:
             return Unresolved(reason=why)
         saved = None
@@ -300,6 +311,10 @@ class Core:
                 detail="the branch gained commits that conflict with the run's work; merge the run's branch by hand",
                 paths=outcome.paths,
             )
+        assert outcome.tree is not None
+        why = self._conversion(outcome.tree)
+        if why is not None:
+            return Held(reason="write-failed", detail=f"with the branch's new commits {why}; take that line out")
         adopt(store, source, (self.base,))
         message = compose("Merge what the operator committed meanwhile", self.run_id, None)
         merged = self._advance(source, outcome, message, "merge operator's commits")

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from attrs import frozen
+from attrs import evolve, frozen
 
 from ggactors.protocol.git import Landing
 from ggactors.repo.apply import Move, move_checkout
 from ggactors.repo.collecting import no_collection
+from ggactors.repo.conversions import WHY, new_conversion
 from ggactors.repo.faults import GitFault, InTheWay, RefMoved, explain, show
 from ggactors.repo.history import contains
 from ggactors.repo.journal import recover
+from ggactors.repo.operator import filter_set
 from ggactors.repo.preflight import Preflight
 from ggactors.repo.transfer import carry
 from ggactors.repo.trees import diff, targets
@@ -20,6 +22,7 @@ from ggactors.repo.trees import diff, targets
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from ggactors.repo.index import Index
     from ggactors.repo.objects import Entry, Objects, Sha
     from ggactors.repo.place import Place
 
@@ -80,13 +83,17 @@ class Lander:
                 return self._held(source, merged)
             tip = merged
         before = self.store.commit(source).tree
-        changes = targets(diff(self.store, before, self.store.commit(tip).tree))
+        after = self.store.commit(tip).tree
+        changes = targets(diff(self.store, before, after))
         move = Move(
             ref=head.ref, old=source, new=tip, changes=changes, untouched=self.untouched,
             message=f"ggactors: landed {tip[:12].decode()}: Fast-forward",
         )  # fmt: skip
         try:
             index = operator.index()
+            unfit = self._unfit(index, before, after)
+            if unfit is not None:
+                return self._held(source, unfit)
             Preflight(operator, index, before, changes, ends=operator.line_ends(index), untouched=self.untouched).run()
             with no_collection(operator):
                 carry(self.store, operator.store, tip, (source,), has=operator.store.has)
@@ -97,6 +104,15 @@ class Lander:
         except RefMoved:
             return None
         return Landing(source=source.decode(), target=tip.decode())
+
+    def _unfit(self, index: Index, before: Sha, after: Sha) -> Held | None:
+        """Hold where the operator's git would convert what is landed, by attributes that came up since the run began (H14)."""
+        found = filter_set(self.operator, index)
+        if found is not None:
+            where, setting = found
+            return Held(reason="write-failed", detail=f"{show(where)} sets {show(setting)} now: {WHY}; take that out")
+        why = new_conversion(evolve(self.operator, store=self.store), before, after)
+        return None if why is None else Held(reason="write-failed", detail=f"{why}; take that line out")
 
     def _standing_in_the_way(self, ref: bytes | None) -> Held | None:
         operation = self.operator.operation()

@@ -22,6 +22,7 @@ from ggactors.repo.settings import read_settings
 from ggactors.repo.trees import against, targets
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from ggactors.repo.index import Index
@@ -242,15 +243,23 @@ def _content_problems(place: Place, index: Index) -> list[Problem]:
         out.append(
             _problem("the index leaves paths out of the checkout (sparse)", "`git sparse-checkout disable` undoes it")
         )
+    for where, setting in _filters_set(place, index):
+        out.append(
+            _problem(f"{show(where)} sets {show(setting)}", "filters, LFS and re-encoding do not work in this version")
+        )
+    return out
+
+
+def filter_set(place: Place, index: Index) -> tuple[bytes, bytes] | None:
+    """Find an attributes file that asks for a conversion not done here, and what it sets; None when there is none."""
+    return next(_filters_set(place, index), None)
+
+
+def _filters_set(place: Place, index: Index) -> Iterator[tuple[bytes, bytes]]:
     for where, content in _attribute_files(place, index):
         found = names_filter(content)
         if found is not None:
-            out.append(
-                _problem(
-                    f"{show(where)} sets {show(found)}", "filters, LFS and re-encoding do not work in this version"
-                )
-            )
-    return out
+            yield where, found
 
 
 def _attribute_files(place: Place, index: Index) -> list[tuple[bytes, bytes]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ggactors.protocol.git import SealBlocked, Sealed
 from ggactors.repo.commits import gitlinks, stage_all, write_commit
+from ggactors.repo.conversions import new_conversion
 from ggactors.repo.faults import show
 from ggactors.repo.history import contains, merge_bases
 from ggactors.repo.refs import HEADS
@@ -67,6 +68,7 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
         old_tree = store.commit(head.commit).tree
         staged = stage_all(place, index, old_tree)
         refuse_inner(place, index, staged.found, store.commit(base).tree)
+        refuse_conversion(place, store.commit(base).tree, staged.tree)
         tip = head.commit
         if staged.tree != old_tree:
             tip = write_commit(place, staged.tree, [tip], message)
@@ -86,8 +88,13 @@ def _seal(place: Place, ref: bytes, base: Sha, message: bytes, protected: bytes)
     return tip
 
 
-def commit_here(place: Place, message: bytes, *, leave: Mapping[bytes, Entry | None]) -> Sha | None:
-    """Commit what changed in a working tree on the branch it is on (M6); None when nothing did. Raises Blocked."""
+def commit_here(
+    place: Place, message: bytes, *, leave: Mapping[bytes, Entry | None], base: Sha | None = None
+) -> Sha | None:
+    """Commit what changed in a working tree on the branch it is on (M6); None when nothing did. Raises Blocked.
+
+    ``base`` is a commit whose attributes count as the operator's own; None takes HEAD's.
+    """
     refuse_operation(place)
     store = place.store
     with place.lock() as lock:
@@ -97,6 +104,7 @@ def commit_here(place: Place, message: bytes, *, leave: Mapping[bytes, Entry | N
         old_tree = store.commit(head.commit).tree if head.commit is not None else None
         staged = stage_all(place, index, old_tree, leave=leave)
         refuse_inner(place, index, staged.found, old_tree)
+        refuse_conversion(place, old_tree if base is None else store.commit(base).tree, staged.tree)
         if head.commit is None or staged.tree == old_tree:
             if staged.found.anything:
                 lock.save(index)
@@ -113,6 +121,13 @@ def refuse_operation(place: Place) -> None:
     operation = place.operation()
     if operation is not None:
         raise Blocked(f"a {operation.name} is unfinished in the worktree; end it with `{operation.way_out}`")
+
+
+def refuse_conversion(place: Place, old: Sha | None, new: Sha) -> None:
+    """Stop at attributes, other than those of ``old``, that ask for what is not done here. Raises Blocked."""
+    why = new_conversion(place, old, new)
+    if why is not None:
+        raise Blocked(f"{why}; take that line out")
 
 
 def refuse_unsound(store: Objects, tip: Sha, known: Sha) -> None:
