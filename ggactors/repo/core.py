@@ -18,7 +18,7 @@ from ggactors.protocol.git import (
     Sealed,
     Unresolved,
 )
-from ggactors.repo import aside, conflicts, dropped, strangers, worktrees
+from ggactors.repo import aside, conflicts, dropped, mend, strangers, worktrees
 from ggactors.repo.apply import Move, move_checkout
 from ggactors.repo.commits import compose, write_commit
 from ggactors.repo.conversions import new_conversion
@@ -84,6 +84,7 @@ class Core:
 
     def commit_main(self, signature: Signature | None, message: str) -> Sealed | SealBlocked | None:
         """Commit what was changed in main (M6). None when there was nothing."""
+        self._mend()
         try:
             commit_here(self.main, compose(message, self.run_id, signature), leave=self.leave, base=self.base)
         except Blocked as blocked:
@@ -102,6 +103,7 @@ class Core:
 
     def guard_main(self) -> MainRestored | None:
         """Put main's branch back when it was rewound, switched or lost (M6); what was made is saved."""
+        mended = self._mend()
         self._straighten()
         head = self.main.refs.head()
         tip = self.main.refs.read(self.main_ref)
@@ -111,7 +113,7 @@ class Core:
             self.main_tip = tip
             kept = self._keep_dropped()
             if kept is None:
-                return None
+                return None if mended is None else MainRestored(what=mended, saved_ref=None)
             return MainRestored(what="commits it had made itself are dropped again", saved_ref=kept, undone=False)
         if head.ref != self.main_ref:
             what = f"HEAD was put on {show(head.ref.removeprefix(HEADS)) if head.ref else 'no branch'}"
@@ -128,6 +130,14 @@ class Core:
             saved_ref=None if saved is None else saved.decode(),
         )
 
+    def _mend(self) -> str | None:
+        """Make main a working tree that git knows again when a command removed it (M6); say so, None when it was whole."""
+        if self.in_place or mend.whole(self.main):
+            return None
+        done = mend.put_together(self.main, self.main_ref.removeprefix(HEADS), self.main_tip)
+        self.looked = dropped.log_size(self.main)
+        return f"the main workspace or its .git file was gone: {done}"
+
     def _straighten(self) -> None:
         """Make main's branch a plain one again when a command made it symbolic: it may point to itself, and stop every merge."""
         if self.main.refs.is_symbolic(self.main_ref):
@@ -137,6 +147,7 @@ class Core:
         """Take note of main as those who work in it leave it: the commit it is on, and what lies there uncommitted."""
         if self.in_place or self.conflict is not None:
             return
+        self._mend()
         self._straighten()
         head, store = self.main.refs.head(), self.grounds.store
         whole = head.commit is not None and unsound(store, head.commit, (self.main_tip,)) is None
@@ -153,11 +164,16 @@ class Core:
         """Put main back as it was left (M6, R7). In place it is the operator's own, and a merge in it is its agent's."""
         if self.in_place or self.conflict is not None:
             return None
+        mended = self._mend()
         self._straighten()
         message = compose("What was written into the main workspace by none of its agents", self.run_id, None)
         found = strangers.put_back(self.main, self.vault, self.main_ref, self.main_tip, self.left, message)
         self.looked = dropped.log_size(self.main) if found is not None else self.looked
-        return found
+        if mended is None:
+            return found
+        if found is None:
+            return MainRestored(what=mended, saved_ref=None)
+        return evolve(found, what=f"{mended}; {found.what}")
 
     def _keep_dropped(self) -> str | None:
         """Save what a command committed and dropped since main was last looked at; answer the hidden ref, or None."""
@@ -168,6 +184,7 @@ class Core:
     def merge(self, issue: str, commit: str, signature: Signature, message: str) -> Merged | MergeFailed:
         """Merge exactly ``commit`` into main, or leave main exactly as it was (M1, M4)."""
         theirs, tip, store = commit.encode(), self.main_tip, self.grounds.store
+        self._mend()
         if contains(store, tip, theirs):
             return Merged(commit=tip.decode())
         why = unsound(store, theirs, (tip,))
@@ -220,6 +237,7 @@ class Core:
     ) -> ConflictLeft | Merged | MergeFailed:
         """Leave the conflicted merge of ``commit`` in place in main, as git would (M2); one that is clean is simply made."""
         theirs, branch = commit.encode(), branch_of(issue)
+        self._mend()
         tip, store = self.main_tip, self.grounds.store
         if contains(store, tip, theirs) or not merge_bases(store, tip, theirs):
             return self.merge(issue, commit, signature, message)
@@ -249,6 +267,7 @@ class Core:
         """Ask git whether the merge left in place is concluded as it must be (M3); new untracked leftovers are saved and go."""
         if self.conflict is None:
             return Unresolved(reason="no merge is left in place")
+        self._mend()
         found = conflicts.resolution(self.main, self.conflict)
         if isinstance(found, Unresolved):
             return found
@@ -275,6 +294,7 @@ class Core:
         """Put main back exactly as it was before the conflict (M4), saving to a hidden ref what that drops."""
         if self.conflict is None:
             return None
+        self._mend()
         text = compose("What a merge agent left in the main workspace", self.run_id, None)
         saved = conflicts.abort(self.main, self.vault, self.conflict, text)
         if self.in_place:

@@ -151,7 +151,7 @@ class _Opener:
         if not again:
             os.makedirs(os.path.dirname(self._path), exist_ok=True)
             self._hold(base)
-            own.create(self._path, operator.place, base, branch, self._disk)
+            own.create(self._path, operator.place, base, branch, self._disk, private=not in_place)
         store, settings = own.open_own(self._path, self._disk)
         grounds = Grounds(
             common=self._path,

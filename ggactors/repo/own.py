@@ -24,6 +24,8 @@ BASES = b"refs/ggactors/base/"
 START = b"refs/ggactors/start"
 MAIN_NAME = b"main"
 _BEGAN_ON = b"ggactors-began-on"
+_PRIVATE = b"ggactors-private"
+"""Marks the repository of a run whose agents do not work in the operator's checkout."""
 
 
 def base_ref(run_id: str) -> bytes:
@@ -39,7 +41,7 @@ def branch_for(operator_ref: bytes | None) -> bytes:
     return name
 
 
-def create(path: bytes, operator: Place, base: Sha, branch: bytes, disk: Disk) -> None:
+def create(path: bytes, operator: Place, base: Sha, branch: bytes, disk: Disk, *, private: bool = False) -> None:
     """Make the repository at ``path``, complete or not at all, with ``branch`` at ``base``."""
     aside = path + b".making"
     disk.sweep(aside)
@@ -50,6 +52,8 @@ def create(path: bytes, operator: Place, base: Sha, branch: bytes, disk: Disk) -
     disk.make(os.path.join(aside, b"config"), config_text(operator.settings))
     disk.make(os.path.join(aside, b"HEAD"), b"ref: " + HEADS + branch + b"\n")
     disk.make(os.path.join(aside, _BEGAN_ON), (operator.refs.head().ref or b"") + b"\n")
+    if private:
+        disk.make(os.path.join(aside, _PRIVATE), b"")
     for name in (b"info/exclude", b"info/attributes", b"shallow"):
         source = os.path.join(operator.common, name)
         if os.path.isfile(source):
@@ -72,6 +76,11 @@ def _copy_hooks(operator: Place, target: bytes) -> None:
         copy = os.path.join(target, name)
         shutil.copyfile(path, copy)
         os.chmod(copy, stat.S_IMODE(os.stat(path).st_mode) | 0o700)
+
+
+def is_private(path: bytes) -> bool:
+    """Tell whether the run's main is its own; False too for a run of an earlier version, which did not say."""
+    return os.path.exists(os.path.join(path, _PRIVATE))
 
 
 def began_on(path: bytes) -> bytes | None:

@@ -98,7 +98,7 @@ def find_remains(run_id: str, run_dir: Path, workspace: str | None, *, disk: Dis
         operator, checkout = None, False
     return Remains(
         run_id=run_id, grounds=grounds, main=main, main_ref=main_ref, operator=operator, checkout=checkout,
-        in_place=not os.path.isdir(main.gitdir) and refs.read(main_ref) == start, trouble=trouble,
+        in_place=not (own.is_private(path) or os.path.isdir(main.gitdir)) and refs.read(main_ref) == start, trouble=trouble,
     )  # fmt: skip
 
 

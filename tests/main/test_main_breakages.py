@@ -107,7 +107,7 @@ async def test_a_launch_that_breaks_after_it_held_the_base_lets_go_of_it_P2(tmp_
     repo = make_repo(tmp_path / "repo")
     held = []
 
-    def full_disk(*_):
+    def full_disk(*_, **__):
         held.append(repo.git("for-each-ref", "refs/ggactors"))
         raise OSError(28, "No space left on device")
 
