@@ -62,7 +62,7 @@ class _Thread:
         error: BaseException | None = None
         try:
             trio.run(self._main)
-        except BaseException as caught:  # noqa: BLE001 - it is carried to whoever opened the run
+        except BaseException as caught:  # noqa: ASYNC103, BLE001 - it is carried to whoever opened the run
             error = _alone(caught)
         self._answer(self.opened, None, error or RunClosed("the run was closed"))
         self._answer(self.ended, None, error)
@@ -168,7 +168,7 @@ class _Thread:
         while not self.ended.done():
             try:
                 await asyncio.shield(asyncio.wait((self.ended,)))
-            except asyncio.CancelledError as error:
+            except asyncio.CancelledError as error:  # noqa: ASYNC103 - raised once the thread is gone
                 cancelled = error
         self._thread.join()
         if cancelled is not None:
@@ -358,12 +358,12 @@ async def open_run(crew: Any, **options: Any) -> AsyncIterator[Run]:
     try:
         run = await asyncio.shield(thread.opened)
     except BaseException:
-        await _left(thread)
+        await _left(thread)  # noqa: ASYNC102 - asyncio: it waits through a cancellation
         raise
     try:
         yield Run(thread, run)
     finally:
-        await thread.leave()
+        await thread.leave()  # noqa: ASYNC102 - asyncio: it waits through a cancellation
 
 
 async def _left(thread: _Thread) -> None:

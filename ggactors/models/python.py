@@ -157,10 +157,10 @@ class PythonModel:
                 lambda: (answer(view),), abandon_on_cancel=True, limiter=self._source.limiter
             )
             return await said if inspect.isawaitable(said) else said
-        except BaseException as error:
+        except BaseException as error:  # noqa: ASYNC103 - what trio cancels with is raised again
             if _is_flow(error):
                 raise
-            raise ModelFault(f"{self.label} raised {_said(error, self._source.file)}") from error
+            raise ModelFault(f"{self.label} raised {_said(error, self._source.file)}") from error  # noqa: ASYNC104
 
     def _entry(self, said: object) -> Entry:
         if not isinstance(said, Mapping):
@@ -170,7 +170,8 @@ class PythonModel:
         try:
             copied = plain(said)
         except BaseException as error:  # a mapping of the callable's own making may do anything when it is read
-            raise ModelFault(f"{self.label} answered what cannot be read: {_said(error, self._source.file)}") from error
+            what = f"{self.label} answered what cannot be read: {_said(error, self._source.file)}"
+            raise ModelFault(what) from error  # noqa: ASYNC104 - nothing is awaited there
         found: list[Problem] = []
         entry = read_entry(Place(copied.value, "", found))
         problems = copied.problems or tuple(found)

@@ -72,7 +72,7 @@ class Live:
                             note=lambda text: token.run_sync_soon(note, text),
                         ) as run:
                             self.run = run
-                            follower.start_soon(self._follow, run, heard)
+                            follower.start_soon(self._follow, run, heard)  # noqa: ASYNC111 - it hears the last events
                             self.began.set()
                             self.outcome = await run.outcome()
                     except LaunchRefused as refused:

@@ -205,7 +205,9 @@ class TerminalFace:
             finally:
                 for task in (prompting, printing, told):
                     task.cancel()
-                ended = await asyncio.gather(prompting, printing, told, return_exceptions=True)
+                ended = await asyncio.gather(  # noqa: ASYNC102 - asyncio: all three are cancelled
+                    prompting, printing, told, return_exceptions=True
+                )
                 with suppress(OSError):
                     self._output.write_raw("".join(f"{line}\r\n" for line in self._rest()))
                     self._output.released()
@@ -273,7 +275,7 @@ class TerminalFace:
             self._working = asyncio.ensure_future(work())
         try:
             await self._working
-        except asyncio.CancelledError:
+        except asyncio.CancelledError:  # noqa: ASYNC103 - its own work was called off, not this task
             task = asyncio.current_task()
             if not self._working.cancelled() or (task is not None and task.cancelling()):
                 raise

@@ -251,7 +251,7 @@ class GitRepository:
             nursery.start_soon(self._pack_when_quiet)
             try:
                 yield
-            except BaseException as error:  # noqa: BLE001 - raised again below; no group of errors is made of it
+            except BaseException as error:  # noqa: ASYNC103, BLE001 - raised again below; no group of errors is made of it
                 failed = error
             nursery.cancel_scope.cancel()
         if failed is not None:

@@ -310,7 +310,10 @@ def nudge_to_finish(role: Role) -> str:
 
 def interrupted_note() -> str:
     """Tell a model that its person cut its turn short (H45)."""
-    return "The operator interrupted you there. Calls answered as interrupted may have been carried out in part: look before you go on."
+    return (
+        "The operator interrupted you there. Calls answered as interrupted may have been carried out in part: "
+        "look before you go on."
+    )
 
 
 def endings_of(role: Role, language: Language | None) -> str:

@@ -69,7 +69,10 @@ class Guides:
                 if not stat.S_ISDIR(here.lstat().st_mode):
                     return None
             descriptor = os.open(here / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (OSError, ValueError):  # a ValueError is of a name that no file can have, such as half of a surrogate pair
+        except (
+            OSError,
+            ValueError,
+        ):  # a ValueError is of a name that no file can have, such as half of a surrogate pair
             return None
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

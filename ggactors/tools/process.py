@@ -181,9 +181,7 @@ class LocalProcesses:
     may read it. ``agent`` names whose programs they are; ``arm`` is called before each.
     """
 
-    def __init__(
-        self, *, scratch: Path, mask: Mask, agent: str = "run", arm: Callable[[], None] | None = None
-    ) -> None:
+    def __init__(self, *, scratch: Path, mask: Mask, agent: str = "run", arm: Callable[[], None] | None = None) -> None:
         self._outputs = Outputs(str(scratch))
         self._mask = mask
         self._arm = arm

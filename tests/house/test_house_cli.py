@@ -10,7 +10,22 @@ import pytest
 from house_pages import REFERENCE, first_cells, sections
 
 PAGE = REFERENCE / "cli.md"
-PROMISED = ("repl", "cancel", "demo", "init", "check", "run", "solo", "runs", "show", "report", "land", "recover", "clean", "doctor")
+PROMISED = (
+    "repl",
+    "cancel",
+    "demo",
+    "init",
+    "check",
+    "run",
+    "solo",
+    "runs",
+    "show",
+    "report",
+    "land",
+    "recover",
+    "clean",
+    "doctor",
+)
 LATER = ("resume",)
 
 
