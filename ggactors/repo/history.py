@@ -1,5 +1,6 @@
-"""Questions about history: who descends from whom. Law: a shallow edge is an end, a missing commit elsewhere an error; no more is
-read than what the two sides do not share; and clocks that went wrong change neither bases nor descent.
+"""Questions about history: who descends from whom. Law: a shallow edge is an end, a missing commit elsewhere an error (in a run's
+own store an end too, which ``Objects.severed`` tells); no more is read than what the two sides do not share; and clocks that went
+wrong change neither bases nor descent.
 """
 
 from __future__ import annotations

@@ -103,7 +103,10 @@ class Objects:
     def __init__(
         self, folder: bytes, borrowed: Iterable[bytes] = (), *, disk: Disk | None = None, guest: bool = False
     ) -> None:
-        """``guest``: agents write here, so that only the lender's word counts for where history may end."""
+        """``guest``: agents write here, so that only the lender's word counts for where history may end.
+
+        Where it ends elsewhere nevertheless, it is read up to there, and ``severed`` tells.
+        """
         self.folder = folder
         self.disk = disk or Disk()
         self.borrowed = tuple(borrowed) or alternates(folder)
@@ -120,9 +123,9 @@ class Objects:
         self._names = 0
         self._born = time.monotonic_ns()
         self._lock = threading.Lock()
-        own = _beside(folder, b"shallow")
-        lent = _beside(self.borrowed[0], b"shallow") if guest and self.borrowed else own
-        self._shallow, self._claimed = _Edge(lent), _Edge(own) if guest else None
+        lender = self.borrowed[0] if guest and self.borrowed else folder
+        self._shallow = _Edge(os.path.join(os.path.dirname(lender), b"shallow"))
+        self._guest = guest
 
     def raw(self, sha: Sha) -> tuple[int, bytes]:
         """Read an object's kind and bytes. Raises MissingObject."""
@@ -232,14 +235,11 @@ class Objects:
         return found
 
     def _ends_at(self, sha: Sha, parents: Iterable[Sha]) -> bool:
-        if sha in self._shallow.commits():
-            return True
-        claimed = self._claimed
-        return claimed is not None and sha in claimed.commits() and not all(map(self.has, parents))
+        return sha in self._shallow.commits() or (self._guest and not all(map(self.has, parents)))
 
     def severed(self, sha: Sha) -> bool:
         """Tell whether a commit's parents are missing although they are not in the repository that lends the rest to this one."""
-        if self._claimed is None or self.commit(sha).parents or sha in self._shallow.commits():
+        if not self._guest or self.commit(sha).parents or sha in self._shallow.commits():
             return False
         return b"\nparent " in self.raw(sha)[1].partition(b"\n\n")[0]
 
@@ -340,10 +340,6 @@ def alternates(folder: bytes) -> tuple[bytes, ...]:
                 found.append(path)
                 todo.append(path)
     return tuple(found)
-
-
-def _beside(folder: bytes, name: bytes) -> bytes:
-    return os.path.join(os.path.dirname(folder), name)
 
 
 def _path(folder: bytes, sha: Sha) -> bytes:

@@ -53,9 +53,8 @@ async def test_a_history_cut_off_by_a_shallow_fetch_is_held_back_until_it_is_who
     fetch(root, other)
     blocked = await repo.seal("AUTH-1", SIGN, "work")
     assert isinstance(blocked, SealBlocked)
-    assert "git cherry-pick" in blocked.reason
+    assert "cut off by a shallow fetch" in blocked.reason
     if fetch is shallow:
-        assert "cut off by a shallow fetch" in blocked.reason
         git(root, "fetch", "-q", "--unshallow", f"file://{other}", "main")
     else:
         git(root, "reset", "-q", "--hard", "HEAD~1")
@@ -67,6 +66,22 @@ async def test_a_history_cut_off_by_a_shallow_fetch_is_held_back_until_it_is_who
     assert (await repo.land()).reason is None
     git(place[0], "fsck", "--strict")
     assert b"up1" in git(place[0], "log", "--format=%s")
+    await repo.close()
+
+
+@pytest.mark.parametrize("fetch", [shallow, forgotten])
+async def test_work_on_a_history_that_is_cut_off_is_saved_when_it_is_given_up_W5(place, fetch):
+    init(place[0], BASE)
+    other = upstream(place)
+    repo = await start(place)
+    root = Path((await repo.open_worktree("AUTH-1")).root)
+    fetch(root, other)
+    write(root, {"n": "precious"})
+    assert isinstance(await repo.seal("AUTH-1", SIGN, "work"), SealBlocked)
+    saved = await repo.discard("AUTH-1", accepted=False)
+    assert saved is not None
+    assert git(place[1] / "repo.git", "show", f"{saved}:n") == b"precious"
+    assert not root.exists()
     await repo.close()
 
 
