@@ -44,8 +44,8 @@ def diff_of(folder: RunFolder, workspace: str, issue: IssueView) -> IssueDiff:
 def _compared(remains: Remains, issue: IssueView) -> IssueDiff:
     merge = issue.merge
     if merge is not None and merge.merged:
-        if not merge.commit:
-            return IssueDiff((), of="nothing to merge")
+        if not merge.commit or merge.empty_change:
+            return IssueDiff((), of="nothing changed")
         made = merge.commit.encode()
         parents = remains.grounds.store.commit(made).parents
         return _between(

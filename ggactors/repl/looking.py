@@ -87,7 +87,9 @@ def _issue(issue: IssueView, view: RunView, look: Look) -> list[str]:
         lines += wrapped(issue.reason, look, indent=2)
     for review in issue.reviews:
         lines += [f"  {line}" for line in review_lines(review, look)]
-    if issue.merge is not None and issue.merge.merged:
+    if issue.merge is not None and issue.merge.merged and issue.merge.empty_change:
+        lines.append("  merged: it changed nothing")
+    elif issue.merge is not None and issue.merge.merged:
         lines.append(f"  merged as {one_line((issue.merge.commit or '')[:10])}; /diff {one_line(issue.id)} shows it")
     elif issue.merge is not None:
         lines.append(f"  not merged: {one_line(issue.merge.reason or 'conflict')}")

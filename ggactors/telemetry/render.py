@@ -72,6 +72,8 @@ def standing(issue: IssueView, view: RunView, stalls: dict[str, str]) -> str:
         ]
         return f"behind {', '.join(pending)}" if pending else ""
     if issue.state is IssueState.DONE and issue.merge is not None and issue.merge.commit:
+        if issue.merge.empty_change:
+            return "changed nothing"
         return f"merged as {one_line(issue.merge.commit[:SHORT_COMMIT])}"
     return ""
 

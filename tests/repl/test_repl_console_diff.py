@@ -15,7 +15,9 @@ from ggactors.repl.console.diffs import Diffs
 from ggactors.repo.objects import Objects
 from ggactors.repo.patch import patch
 from ggactors.store.folder import RunFolder
-from ggactors.telemetry.folds import IssueView, RunView
+from ggactors.telemetry.folds import IssueView, RunView, fold
+from ggactors.telemetry.plaintext import Look
+from ggactors.telemetry.render import board_lines
 from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 
@@ -196,3 +198,20 @@ def test_a_diff_is_worked_out_for_the_issue_the_cursor_rests_on_and_again_when_i
         assert asked == ["RESTED"] * 3
 
     asyncio.run(look())
+
+
+async def test_an_issue_that_changed_nothing_is_not_credited_with_what_lay_in_main_before_T2(tmp_path):
+    repo = make_repo(tmp_path / "repo", {"a.txt": "a\n"})
+    script = {
+        "root": [turn(issue("Real")), wait("ISSUE-1"), turn(issue("Nothing")), wait("ISSUE-2"), finish()],
+        "ISSUE-1.*": [turn(write("real.txt", "x\n")), finish()],
+        "ISSUE-2.*": [finish()],
+    }
+    outcome, events = await run_to_end(write_crew(tmp_path / "crew", script), repo.path, home=tmp_path / "state")
+    view = fold(events)
+    folder = RunFolder(Path(outcome.folder))
+    real, nothing = (diff_of(folder, str(repo.path), view.issues[name]) for name in ("ISSUE-1", "ISSUE-2"))
+    assert "+x" in (real.lines or ())
+    assert (nothing.lines, nothing.of) == ((), "nothing changed")
+    told = "\n".join(board_lines(view, Look(width=200)))
+    assert "Nothing; changed nothing" in told
