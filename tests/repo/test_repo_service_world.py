@@ -13,7 +13,7 @@ from repo_kit import disk_state, full_state, git, git_code, init, write
 from service_kit import SIGN, finish, start, work
 
 from ggactors.ports import LaunchRefused, RepositoryBroken
-from ggactors.protocol.git import Merged, Sealed
+from ggactors.protocol.git import Merged, SealBlocked, Sealed
 from ggactors.repo.disk import Disk
 
 
@@ -178,7 +178,11 @@ async def test_no_identity_signing_demanded_and_failing_hooks_stop_no_commit_of_
         )
     config_before = (workspace / ".git/config").read_bytes()
     repo = await start(place)
-    merged = await finish(repo, "AUTH-1", {"x": "x", ".gitattributes": "* filter=x merge=y\n"})
+    root = Path((await repo.open_worktree("AUTH-1")).root)
+    write(root, {"x": "x", ".gitattributes": "* filter=x merge=y\n"})
+    assert isinstance(await repo.seal("AUTH-1", SIGN, "work"), SealBlocked)
+    assert not proof.exists()
+    merged = await finish(repo, "AUTH-1", {".gitattributes": "* merge=y\n"})
     landing = await repo.land()
     assert landing.target == merged.commit
     assert not proof.exists()
