@@ -268,7 +268,7 @@ def test_spans_that_nobody_ended_end_with_the_stream(collector):
 
 
 def sample(kind: type[Any]) -> Any:
-    """Make an event of a type, of plain values. The types are read as they are written: what packs events may have resolved them."""
+    """Make an event of a type, of plain values. Types are read as written: whoever packs events may have resolved them."""
     written = {
         name: text for one in reversed(kind.__mro__) for name, text in vars(one).get("__annotations__", {}).items()
     }
