@@ -213,9 +213,7 @@ def recover_work(folder: RunFolder, workspace: str, which: str, to: str | None) 
 
     with held_if_free(folder) as driven, opened(folder, workspace) as remains:
         if remains is None:
-            raise AftermathRefused(
-                f"run {folder.id} has no repository of its own; its agents worked in the workspace itself"
-            )
+            raise AftermathRefused(_without_repository(folder, workspace))
         if remains.operator is None:
             raise AftermathRefused(f"run {folder.id}: there is no repository to bring work back to: {remains.trouble}")
         name, commit = _chosen(folder, remains, which, driven)

@@ -61,8 +61,12 @@ async def test_every_refusal_of_the_board_is_caught_by_its_code_B10_B4_B2(tmp_pa
 
 
 async def test_a_stop_while_a_registered_wait_lasts_ends_the_session_and_tells_no_outcome_Q1_D5(tmp_path):
+    begun = set()
+
     def stop(run, event) -> None:
-        if event.type == "agent_state" and event.agent == "root" and event.state == "waiting":
+        if event.type == "agent_state":
+            begun.add((event.agent, event.state))
+        if begun >= {("root", "waiting"), ("ISSUE-1.0i", "running")}:
             run.cancel()
 
     repo = make_repo(tmp_path / "repo")
@@ -70,7 +74,7 @@ async def test_a_stop_while_a_registered_wait_lasts_ends_the_session_and_tells_n
         tmp_path / "crew",
         {
             "root": [says(f"gg.board.wait_for_issue({FILE}.id)"), says("gg.session.finish('never')")],
-            "ISSUE-1.*": [turn(shell("sleep 0.3")), finish("late")],
+            "ISSUE-1.*": [turn(shell("sleep 1")), finish("late")],
         },
         agents={"lead": LEAD, "coder": {"capabilities": HANDS}},
     )
