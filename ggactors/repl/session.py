@@ -154,6 +154,7 @@ class Session:
         """Launch a run and let it go on beside the conversation."""
         assert self._nursery is not None
         live = self.live = Live(interactive=interactive, verbose=self.opening.verbose)
+        self.face.busy = True  # at once: the bar is composed a little later, and a Ctrl-C may come before
         self._nursery.start_soon(self._drive, live, task)
         self.stir()
         return live

@@ -1,11 +1,11 @@
-"""A thousand seeds: whatever agents do, whatever the world refuses, whoever runs when, every law holds; and git agrees."""
+"""Hundreds of seeds: whatever agents do, whatever the world refuses, whoever runs when, every law holds; and git agrees."""
 
 import subprocess
 import sys
 
 import pytest
 
-PART = 250
+PART = 150
 """Seeds of one part. Thousands more at a time: ``python -m ggactors.testing.sim --seeds 0..3000 --jobs 2 --git``."""
 
 
