@@ -195,7 +195,7 @@ def test_a_base_ref_that_cannot_be_removed_is_told_with_the_command_and_the_run_
     assert ref.exists()
 
 
-@pytest.mark.skipif(not permissions_bind(), reason="permissions do not bind here")
+@pytest.mark.skipif(not permissions_bind(), reason="run as root, whom no permission stops")
 def test_a_read_only_repository_is_no_reason_to_keep_a_landed_run(desk):
     desk.run(HELLO)
     folder = desk.repo.path / ".git" / "refs" / "ggactors" / "mine"

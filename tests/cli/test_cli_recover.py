@@ -317,7 +317,7 @@ def test_a_linked_worktree_that_is_gone_does_not_keep_work_from_its_repository(d
     assert desk("land", "mine").code == 2
 
 
-@pytest.mark.skipif(not permissions_bind(), reason="permissions do not bind here")
+@pytest.mark.skipif(not permissions_bind(), reason="run as root, whom no permission stops")
 def test_a_repository_that_cannot_be_written_is_told(half):
     objects = half.repo.path / ".git" / "objects" / "pack"
     objects.chmod(0o500)

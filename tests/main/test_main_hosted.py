@@ -101,7 +101,8 @@ SPOILT = {
 async def test_faults_of_the_wire_in_the_middle_of_a_run_cost_no_turn_and_no_issue_C1(
     name, kind, tmp_path, monkeypatch
 ):
-    pytest.importorskip("anthropic" if name == "anthropic" else "openai")
+    client = "anthropic" if name == "anthropic" else "openai"
+    pytest.importorskip(client, reason=f"the extra [{client}] is not installed")
 
     def spoil(asked, number):
         return SPOILT[kind](asked) if number in (2, 5, 9) else None
@@ -132,7 +133,7 @@ async def test_a_refused_key_ends_the_run_and_says_what_to_do_C4(name, tmp_path,
 
 
 async def test_a_call_that_cannot_be_read_is_answered_and_the_turn_goes_on(tmp_path, monkeypatch):
-    pytest.importorskip("openai")
+    pytest.importorskip("openai", reason="the extra [openai] is not installed")
     from ggactors.testing.provider import whole
 
     def spoil(asked, number):

@@ -95,7 +95,7 @@ async def test_a_bound_stays_close_to_what_the_last_request_was(adapter):
 
 
 def test_a_source_names_its_account_and_window():
-    pytest.importorskip("openai")
+    pytest.importorskip("openai", reason="the extra [openai] is not installed")
     one = source_of("chat", "http://127.0.0.1:1", contextWindow=1000)
     other = source_of("responses", "http://127.0.0.1:1")
     foreign = source_of("chat", "http://127.0.0.1:1", apiKeyEnv="OTHER_KEY")
@@ -107,7 +107,7 @@ def test_a_source_names_its_account_and_window():
 
 
 def test_kept_items_of_a_foreign_model_are_passed_over_in_a_bound():
-    pytest.importorskip("openai")
+    pytest.importorskip("openai", reason="the extra [openai] is not installed")
     model = source_of("chat", "http://127.0.0.1:1").model_for("root", "lead")
     kept = Kept(adapter="another/model", items=({"type": "thinking", "thinking": "x" * 4000},))
     request = evolve(
@@ -117,7 +117,7 @@ def test_kept_items_of_a_foreign_model_are_passed_over_in_a_bound():
 
 
 def test_models_of_one_crew_share_connections_and_are_all_given_up_with_the_run():
-    pytest.importorskip("openai")
+    pytest.importorskip("openai", reason="the extra [openai] is not installed")
     from ggactors.models.resolve import resolve_all
 
     specs = [

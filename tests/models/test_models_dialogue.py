@@ -269,7 +269,7 @@ def test_limits_too_great_to_be_stored_are_not_told():
     ],
 )
 def test_why_a_provider_cannot_be_reached_is_said_as_far_as_it_is_known(kind, says):
-    httpx2 = pytest.importorskip("httpx2")
+    httpx2 = pytest.importorskip("httpx2", reason="no extra with an HTTP client is installed")
     error = httpx2.ConnectError(f"connection to {KEY} failed")
     error.__cause__ = kind(f"with {KEY}")
     wrapped = RuntimeError("of the client")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ggactors.programs.opening import TABLE, with_open_table
 
-wasmtime = pytest.importorskip("wasmtime")
+wasmtime = pytest.importorskip("wasmtime", reason="the extra [code] is not installed")
 
 MODULE = bytes(
     wasmtime.wat2wasm(
