@@ -33,14 +33,13 @@ from ggactors.models.hosted import (
     ASSUMED_OUTPUT,
     Assembled,
     HostedSource,
-    account_of,
     constrained,
     is_constrained,
     shared_pools,
 )
 from ggactors.models.http import Broken, Patience, Told, part_of, place_of, text_of
-from ggactors.protocol.model import Kept, ModelReply, ModelTraits, Usage
-from ggactors.rules.prices import longest_reply, window_of
+from ggactors.protocol.model import Kept, ModelReply, Usage
+from ggactors.rules.prices import longest_reply
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -72,12 +71,10 @@ def source(
     ``patience`` is for tests.
     """
     patience = patience or Patience()
-    shape = Messages(spec=spec, key=key, patience=patience)
     return HostedSource(
-        label=f"anthropic/{spec.name}",
-        traits=ModelTraits(account=account_of(spec, spec.options.get("baseUrl", "")), window=window_of(spec)),
-        shape=shape,
+        shape=Messages(spec=spec, key=key, patience=patience),
         spec=spec,
+        host=spec.options.get("baseUrl", ""),
         key=key,
         pools=pools or shared_pools(beside),
         patience=patience,

@@ -91,15 +91,27 @@ class Shape(Protocol):
 
 @define(kw_only=True)
 class HostedSource:
-    """One model of the crew as a provider serves it. Shared by every agent; ``aclose`` gives its connections up."""
+    """One model of the crew as a provider serves it. Shared by every agent; ``aclose`` gives its connections up.
 
-    label: str
-    traits: ModelTraits
+    ``host`` is the address it is served at, empty for the provider's own.
+    """
+
     shape: Shape
     spec: ModelSpec
+    host: str = ""
     key: str | None = field(default=None, repr=False)
     pools: Pools = field(factory=Pools)
     patience: Patience = field(factory=Patience)
+
+    @property
+    def label(self) -> str:
+        """Say what usage events call the model."""
+        return f"{self.spec.provider}/{self.spec.name}"
+
+    @property
+    def traits(self) -> ModelTraits:
+        """Tell the account its calls share, and the window they must fit."""
+        return ModelTraits(account=account_of(self.spec, self.host), window=window_of(self.spec))
 
     def model_for(self, agent: str, profile: str) -> HostedModel:  # noqa: ARG002 - every agent is served alike
         """Make the model of one agent."""

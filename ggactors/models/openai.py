@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 import openai
 from attrs import field, frozen
 
-from ggactors.models.hosted import HostedSource, account_of, shared_pools
+from ggactors.models.hosted import HostedSource, shared_pools
 from ggactors.models.http import Patience
 from ggactors.models.openai_chat import Chat
 from ggactors.models.openai_responses import Responses
-from ggactors.protocol.model import ModelTraits
 from ggactors.rules.launch_models import api_of
-from ggactors.rules.prices import window_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping
@@ -49,10 +47,9 @@ def source(
     hosted = spec.provider == "openai"
     api = Responses if api_of(spec) == "responses" else Chat
     return HostedSource(
-        label=label,
-        traits=ModelTraits(account=account_of(spec, base_url or ""), window=window_of(spec)),
         shape=OpenAI(api=api(spec=spec, label=label, hosted=hosted), key=key, base_url=base_url, patience=patience),
         spec=spec,
+        host=base_url or "",
         key=key,
         pools=pools or shared_pools(beside),
         patience=patience,

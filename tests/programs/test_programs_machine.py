@@ -176,14 +176,15 @@ async def test_a_missing_artifact_refuses_before_anything_is_made(small, tmp_pat
 @needs_code
 async def test_a_cancelled_compiling_leaves_no_process_and_no_file(tmp_path: Path):
     cache = tmp_path / "cache"
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     began = trio.Event()
     async with trio.open_nursery() as nursery:
         nursery.start_soon(prepare.prepare, [PYTHON], cache, lambda _line: began.set())
         await began.wait()
-        await trio.sleep(0.3)
+        while children.exists() and not children.read_text().strip():  # until it is a process that compiles
+            await trio.lowlevel.checkpoint()
         nursery.cancel_scope.cancel()
     assert list(cache.iterdir()) == []
-    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
     assert not children.exists() or children.read_text().strip() == ""
 
 

@@ -141,7 +141,7 @@ async def test_many_programs_run_at_once_and_each_has_its_own_answer():
             word = f"file{number}"
 
             async def serve(operation: str, args: dict) -> Returned:
-                await trio.sleep(0.01)
+                await trio.lowlevel.checkpoint()
                 return Returned(value=args["path"])
 
             source = (
