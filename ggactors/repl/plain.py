@@ -56,7 +56,7 @@ class PlainFace:
     async def _read(self, send: trio.MemorySendChannel[Given]) -> None:
         """Hand on each whole line, and the last one without an end too."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        begun = ""
+        begun = held = ""
         while True:
             # A file is always ready, and cannot be waited for.
             with suppress(OSError):
@@ -70,24 +70,18 @@ class PlainFace:
                 chunk = b""
             begun += decoder.decode(chunk, final=not chunk)
             *whole, begun = begun.split("\n")
-            begun = self._hand_on(whole, begun, send)
+            for line in whole:
+                text = held + line.rstrip("\r")
+                if text.endswith("\\"):  # it goes on in the next line
+                    held = text[:-1] + "\n"
+                    continue
+                held = ""
+                send.send_nowait(Typed(text))
             if not chunk:
-                if begun.strip():
-                    send.send_nowait(Typed(begun))
+                if (held + begun).strip():
+                    send.send_nowait(Typed(held + begun))
                 send.send_nowait(Leaving(gone=True))
                 return
-
-    def _hand_on(self, whole: list[str], begun: str, send: trio.MemorySendChannel[Given]) -> str:
-        """Hand lines on; one that ends in a backslash goes on in the next. Answer what is not whole yet."""
-        held = ""
-        for line in whole:
-            text = held + line.rstrip("\r")
-            if text.endswith("\\"):
-                held = text[:-1] + "\n"
-                continue
-            held = ""
-            send.send_nowait(Typed(text))
-        return held + begun if not held else f"{held[:-1]}\\\n{begun}"
 
     def look(self) -> Look:
         """Lines are never cut, and never coloured."""
