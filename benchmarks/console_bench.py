@@ -25,9 +25,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from attrs import evolve
 
 from ggactors.protocol import events
-from ggactors.repl.console.pauses import keep_pauses_short
 from ggactors.repl.console.screen import Screen
 from ggactors.repl.console.state import Looking, Tab
+from ggactors.runtime.collector import SHOWING, tune_collector
 from ggactors.telemetry.watchfold import WatchFold
 
 RUN = "261130-1405-k3f"
@@ -236,7 +236,7 @@ def main() -> None:
     first, later = stream[: len(before)], stream[len(before) :]
     _, micros = folding(stream)
     fold, _ = folding(first)
-    keep_pauses_short()  # as `show --follow` does
+    tune_collector(SHOWING)  # as `show --follow` does
     told: dict[str, object] = {"fold_us_per_event": micros, "compose_ms": drawing(fold, later)}
     told["console"] = asyncio.run(living(first, later, given.rate, given.secs))
     if given.json:

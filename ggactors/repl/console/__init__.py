@@ -30,12 +30,12 @@ def look_at(folder: RunFolder) -> None:
     """Show a run of any process out of its folder until the person leaves. Blocking, in the main thread. Raises OSError."""
     import asyncio
 
-    from ggactors.repl.console.pauses import keep_pauses_short
     from ggactors.repl.console.sources import FileSource
+    from ggactors.runtime.collector import SHOWING, tune_collector
     from ggactors.store.lock import read_lock
 
     source = FileSource(folder.events, lambda: read_lock(folder.lock).alive)
-    keep_pauses_short()
+    tune_collector(SHOWING)
     asyncio.run(_alone(_console(source, folder, slots_of(folder), None, alone=True)))
 
 
@@ -60,6 +60,7 @@ def _console(
         assert folder is not None
         return diff_of(folder, console.fold.view.workspace, issue)
 
+    # Named, since ``diff`` reads it.
     console = Console(source, slots=slots, diff=diff if folder is not None else None, looking=looking, alone=alone)
     return console
 
