@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from ggactors.protocol.values import THE_PROVIDER, IssueState
+from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import one_line
 from ggactors.telemetry.render import spend_text
 
@@ -49,8 +49,7 @@ def bar_pieces(view: RunView | None, standing: Standing) -> Pieces:
     if standing.waiting:
         pieces += [BETWEEN, ("class:bar.warn", f"⚑ {standing.waiting} for you")]
     if view is not None:
-        held = view.running + sum(agent.waiting_on == THE_PROVIDER for agent in view.agents_by_id.values())
-        pieces += [BETWEEN, ("class:bar", f"slots {held}/{standing.slots}")]
+        pieces += [BETWEEN, ("class:bar", f"slots {view.held()}/{standing.slots}")]
         counts = Counter(issue.state for issue in view.issues.values())
         if counts:
             said = ", ".join(f"{counts[state]} {name}" for state, name in SHORT.items() if counts[state])

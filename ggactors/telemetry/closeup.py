@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ggactors.protocol import events
 from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import Look, cut, one_line, safe, wrapped
-from ggactors.telemetry.render import STATE_COLOURS, agent_state, counted, spend_text, standing
+from ggactors.telemetry.render import REVIEW_COLOURS, STATE_COLOURS, agent_state, counted, spend_text, standing
 from ggactors.telemetry.story import tell
 from ggactors.telemetry.tree import occupation
 
@@ -159,7 +159,7 @@ def review_lines(review: IssueReview, look: Look) -> list[str]:
     """Tell a review round: its verdict, who gave it, every item."""
     who = one_line(str((review.reviewer or {}).get("agent") or ""))
     verdict = one_line(review.verdict).replace("_", " ")
-    colour = {"approved": "green", "changes_requested": "yellow"}.get(review.verdict, "red")
+    colour = REVIEW_COLOURS.get(review.verdict, "red")
     on = f" on {one_line(review.commit[:10])}" if review.commit else ""
     lines = [
         f"{look.paint(f'Review {review.round}', 'bold')}  {look.paint(verdict, colour)}{f' by {who}' if who else ''}{on}"
@@ -236,9 +236,7 @@ def diff_lines(diff: Sequence[str], look: Look) -> list[str]:
 
 
 def _stands(fold: WatchFold, issue: IssueView) -> str:
-    if issue.state is not IssueState.OPEN:
-        return standing(issue, fold.view, {})
-    return standing(issue, fold.view, fold.stalls())
+    return standing(issue, fold.view, fold.stalls() if issue.state is IssueState.OPEN else {})
 
 
 def _blockers(fold: WatchFold, issue: IssueView, look: Look) -> list[str]:

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, assert_never
 from attrs import define, evolve, field
 
 from ggactors.protocol import events
-from ggactors.protocol.values import IssueState
+from ggactors.protocol.values import THE_PROVIDER, IssueState
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LOGS_KEPT = 50
+DEEPEST = 64
+"""Parents that are asked for the issue of a subagent; a file that is not sound may name them in a circle."""
 
 
 @define(kw_only=True)
@@ -211,6 +213,30 @@ class RunView:
             found.append((depth, agent))
             todo += [(depth + 1, child) for child in reversed(below.get(agent.id, []))]
         return tuple(found)
+
+    def held(self) -> int:
+        """Count the slots in use: who waits for its provider keeps its slot."""
+        return self.running + self.at_provider()
+
+    def at_provider(self) -> int:
+        """Count the agents that wait for their model's provider."""
+        return sum(agent.waiting_on == THE_PROVIDER for agent in self.agents_by_id.values())
+
+    def issue_of(self, agent_id: str | None) -> str | None:
+        """Give the issue an agent works at, or the one that made it; None for who works at none."""
+        agent = self.agents_by_id.get(agent_id or "")
+        for _ in range(DEEPEST):
+            if agent is None or agent.issue is not None or agent.parent is None:
+                break
+            agent = self.agents_by_id.get(agent.parent)
+        return None if agent is None else agent.issue
+
+    def issues_by_epic(self) -> dict[str | None, list[IssueView]]:
+        """Sort the issues by epic: the epics in the order they were filed, those without issues too, then issues of none."""
+        groups: dict[str | None, list[IssueView]] = {epic: [] for epic in self.epics}
+        for issue in self.issues.values():
+            groups.setdefault(issue.epic, []).append(issue)
+        return groups
 
     def issue_states(self) -> dict[str, IssueState]:
         """Give the state of every issue on the board."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ggactors.protocol.values import THE_PROVIDER, IssueState
+from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import Cell, Look, columns, cut, one_line
 from ggactors.telemetry.render import STATE_COLOURS, counted, doing, spend_text
 
@@ -24,10 +24,8 @@ def frame_lines(view: RunView, look: Look, *, rows: int, slots: int, elapsed: fl
         return [cut("starting …", look.width)][: max(0, rows)]
     minutes, seconds = divmod(int(elapsed), 60)
     turns = sum(agent.turns for agent in view.agents_by_id.values())
-    # Whoever waits for its provider keeps its slot.
-    held = view.running + sum(agent.waiting_on == THE_PROVIDER for agent in view.agents_by_id.values())
     head = (
-        f"{one_line(view.run)}  {one_line(view.crew)}  {minutes:02}:{seconds:02}  slots {held}/{slots}  "
+        f"{one_line(view.run)}  {one_line(view.crew)}  {minutes:02}:{seconds:02}  slots {view.held()}/{slots}  "
         f"{counted(turns, 'turn')}  {spend_text(view.spend)}"
     )
     lines = [look.paint(cut(head, look.width), "bold"), *_issues(view, look), *_agents(view, look)]

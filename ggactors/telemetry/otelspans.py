@@ -297,8 +297,14 @@ class SpanBook:
         fields = {name: getattr(event, name, None) for name in PLAIN.get(event.type, ())}
         told = {f"gg.{name}": value for name, value in fields.items()}
         self._tell(self._run if agent is None else agent.span, f"gg.{event.type}", told)
-        if agent is not None and isinstance(event, events.RetryWait | events.CodeExecution):
-            agent.since = self._at + int(getattr(event, "wait_secs", 0) * 1e9)
+        if agent is not None:
+            match event:
+                case events.RetryWait(wait_secs=seconds):
+                    agent.since = self._at + int(seconds * 1e9)
+                case events.CodeExecution():
+                    agent.since = self._at
+                case _:
+                    pass
 
     # ------------------------------------------------------------ spans
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _SEQUENCES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # control sequences: colours, cursor moves
@@ -138,6 +138,29 @@ def columns(rows: Sequence[Sequence[Cell]], look: Look, *, indent: int = 0) -> l
             used += width + _BETWEEN
         lines.append(line.rstrip(" "))
     return lines
+
+
+@frozen
+class Field:
+    """A field of a row whose columns have widths of their own: what it says, how wide its column is (0: left out), its colour."""
+
+    text: str
+    size: int
+    colour: str = ""
+    right: bool = False
+    """Whether it stands at the right of its column."""
+
+
+def laid(fields: Iterable[Field], rest: Cell, width: int) -> list[Cell]:
+    """Lay one row out: each field in its column, then ``rest`` in what is left of ``width``, cut to it."""
+    row: list[Cell] = []
+    for field in fields:
+        if field.size:
+            shown = cut(field.text, field.size)
+            pad = " " * (field.size - cells(shown))
+            row.append(Cell((pad + shown if field.right else shown + pad) + " " * _BETWEEN, field.colour))
+            width -= field.size + _BETWEEN
+    return [*row, Cell(cut(rest.text, max(0, width)), rest.colour)]
 
 
 def wrapped(text: str, look: Look, *, indent: int = 0) -> list[str]:

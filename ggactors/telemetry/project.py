@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from attrs import frozen
 
 from ggactors.protocol.values import IssueState
-from ggactors.telemetry.plaintext import Cell, cells, cut, one_line
-from ggactors.telemetry.render import STATE_COLOURS, standing
+from ggactors.telemetry.plaintext import Cell, Field, cells, cut, laid, one_line
+from ggactors.telemetry.render import REVIEW_COLOURS, STATE_COLOURS, standing
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 NO_EPIC = "(no epic)"
 STATE_WIDTH = 11
-REVIEW_COLOURS = {"approved": "green", "changes_requested": "yellow"}
 
 
 @frozen
@@ -86,9 +85,7 @@ ProjectRow = EpicRow | IssueRow | ReviewRow
 def project_rows(fold: WatchFold, closed: Collection[str] = ()) -> list[ProjectRow]:
     """Lay the board out: epics in the order they were filed, then issues without; those of ``closed`` epics are left out."""
     view = fold.view
-    groups: dict[str | None, list[IssueView]] = {epic: [] for epic in view.epics}
-    for issue in view.issues.values():
-        groups.setdefault(issue.epic, []).append(issue)
+    groups = view.issues_by_epic()
     alone = list(groups) == [None]
     rows: list[ProjectRow] = []
     for name, group in groups.items():
@@ -186,19 +183,11 @@ def project_line(row: ProjectRow, fold: WatchFold, stalls: dict[str, str], ids: 
 
 def _laid(ids: int, width: int, fields: tuple[str, ...], state_colour: str, colour: str) -> list[Cell]:
     name, state, profile, tries, tokens, rest = fields
-    laid = [Cell("  ")]
-    used = 2
-    for text, size, right, painted in (
-        (name, ids, False, colour),
-        (state, STATE_WIDTH, False, state_colour or colour),
-        (profile, 10 if width >= 70 else 0, False, colour),
-        (tries, 5 if width >= 50 else 0, True, colour),
-        (tokens, 9 if width >= 60 else 0, True, colour),
-    ):
-        if size:
-            shown = cut(text, size)
-            pad = " " * (size - cells(shown))
-            laid.append(Cell((pad + shown if right else shown + pad) + "  ", painted))
-            used += size + 2
-    laid.append(Cell(cut(rest, max(0, width - used)), colour))
-    return laid
+    columns = (
+        Field(name, ids, colour),
+        Field(state, STATE_WIDTH, state_colour or colour),
+        Field(profile, 10 if width >= 70 else 0, colour),
+        Field(tries, 5 if width >= 50 else 0, colour, right=True),
+        Field(tokens, 9 if width >= 60 else 0, colour, right=True),
+    )
+    return [Cell("  "), *laid(columns, Cell(rest, colour), width - 2)]

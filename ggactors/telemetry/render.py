@@ -23,6 +23,7 @@ STATE_COLOURS = {
     "waiting": "yellow",
     "queued": "dim",
 }
+REVIEW_COLOURS = {"approved": "green", "changes_requested": "yellow"}
 SHORT_COMMIT = 10
 
 
@@ -32,9 +33,7 @@ def board_lines(view: RunView, look: Look) -> list[str]:
         return ["The board is empty."]
     stalls = view.stalls()
     lines: list[str] = []
-    groups: dict[str | None, list[IssueView]] = {epic_id: [] for epic_id in view.epics}
-    for issue in view.issues.values():
-        groups.setdefault(issue.epic, []).append(issue)
+    groups = view.issues_by_epic()
     # One layout for all epics, so that their columns stand under each other.
     order = [issue for group in groups.values() for issue in group]
     rows = iter(columns([_issue_row(issue, view, stalls) for issue in order], look, indent=2))

@@ -18,7 +18,7 @@ from attrs import frozen
 from ggactors.protocol.values import IssueState
 from ggactors.telemetry.plaintext import one_line
 from ggactors.telemetry.render import counted
-from ggactors.telemetry.reportboard import NOT_CONVERGING, bar, project_part
+from ggactors.telemetry.reportboard import NOT_CONVERGING, bar, project_part, sent_back
 from ggactors.telemetry.reporthtml import Markup, chip, el, join, length, link, money, number, short
 from ggactors.telemetry.reporttime import spend_part, timeline_part
 from ggactors.telemetry.reporttree import agents_part
@@ -157,7 +157,7 @@ def _attention(fold: ReportFold) -> Markup | None:
             lines.append(
                 join([chip("failed"), " ", link("i", issue.id), f" {one_line(issue.reason or 'no reason given')}"])
             )
-        rounds = sum(review.verdict == "changes_requested" for review in issue.reviews)
+        rounds = sent_back(issue)
         if rounds >= NOT_CONVERGING and not issue.state.terminal:
             lines.append(join([chip("warn", "loop"), " ", link("i", issue.id), f" was sent back {rounds} times"]))
     lines += [

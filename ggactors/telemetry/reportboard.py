@@ -49,11 +49,8 @@ def project_part(fold: ReportFold, diffs: Mapping[str, Sequence[FileStat]]) -> M
     for issue in view.issues.values():
         for blocker in issue.blocked_by:
             behind.setdefault(blocker, []).append(issue.id)
-    groups: dict[str | None, list[IssueView]] = {epic: [] for epic in view.epics}
-    for issue in view.issues.values():
-        groups.setdefault(issue.epic, []).append(issue)
     parts = []
-    for epic, issues in groups.items():
+    for epic, issues in view.issues_by_epic().items():
         rows = [
             _issue(fold, issue, stalls, workers.get(issue.id, ()), behind.get(issue.id, ()), diffs.get(issue.id))
             for issue in issues
@@ -111,6 +108,7 @@ def _issue(
     diff: Sequence[FileStat] | None,
 ) -> Markup:
     stalled = stalls.get(issue.id)
+    standing = _standing(fold, issue, stalled)
     state = "stalled" if stalled is not None else str(issue.state)
     summary = el(
         "summary",
@@ -118,7 +116,7 @@ def _issue(
         el("span", one_line(issue.title), class_="title"),
         el("span", chip(state), class_="state"),
         el("span", _marks(issue, diff), class_="marks"),
-        el("span", _standing(fold, issue, stalled), class_="said") if _standing(fold, issue, stalled) else None,
+        el("span", standing, class_="said") if standing else None,
         class_="row",
     )
     return el(
@@ -160,9 +158,13 @@ def _standing(fold: ReportFold, issue: IssueView, stalled: str | None) -> Markup
         states = fold.view.issues
         pending = [one for one in issue.blocked_by if one not in states or states[one].state is not IssueState.DONE]
         return _links("behind ", "i", pending)
-    if len([review for review in issue.reviews if review.verdict == "changes_requested"]) >= NOT_CONVERGING:
-        return f"asked for changes {len(issue.reviews)} times"
-    return None
+    rounds = sent_back(issue)
+    return f"asked for changes {rounds} times" if rounds >= NOT_CONVERGING else None
+
+
+def sent_back(issue: IssueView) -> int:
+    """Count the review rounds that asked for changes."""
+    return sum(review.verdict == "changes_requested" for review in issue.reviews)
 
 
 def _links(lead: str, kind: str, names: Sequence[str]) -> Markup | None:

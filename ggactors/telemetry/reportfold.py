@@ -153,10 +153,10 @@ class ReportFold:
             self.asked.pop(event.item, None)
 
     def _spent(self, event: events.UsageSpent) -> None:
-        agent = self.view.agents_by_id.get(event.agent or "")
         into = [(self.by_profile, event.profile), (self.by_model, event.model)]
-        if agent is not None and agent.issue is not None:
-            into.append((self.by_issue, agent.issue))
+        issue = self.view.issue_of(event.agent)
+        if issue is not None:
+            into.append((self.by_issue, issue))
         for table, key in into:
             table.setdefault(key, Spend()).add(event)
         total = self.view.spend

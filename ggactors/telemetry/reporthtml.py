@@ -15,7 +15,9 @@ from ggactors.telemetry.plaintext import one_line, safe
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_VOID = frozenset({"meta", "link", "br", "rect", "line", "input", "path", "polyline"})
+_VOID = frozenset({"meta", "link", "br", "input"})
+_DRAWN = frozenset({"rect", "line", "polyline"})
+"""Elements of SVG, which close themselves where they hold nothing."""
 _WORDS = {"class_": "class", "for_": "for"}
 
 
@@ -26,9 +28,6 @@ class Markup:
     text: str
 
 
-Content = "Markup | str | int | None"
-
-
 def el(tag: str, *children: Markup | str | int | None, **attributes: str | int | bool | None) -> Markup:
     """Make an element. Texts are made safe and escaped; an attribute that is None or False is left out, True stands alone."""
     told = []
@@ -37,10 +36,12 @@ def el(tag: str, *children: Markup | str | int | None, **attributes: str | int |
             continue
         spelled = _WORDS.get(name, name.replace("_", "-"))
         told.append(f" {spelled}" if value is True else f' {spelled}="{escape(one_line(str(value)), quote=True)}"')
-    opened = f"<{tag}{''.join(told)}>"
+    opened = f"<{tag}{''.join(told)}"
     if tag in _VOID:
-        return Markup(opened if tag in ("meta", "link", "br", "input") else f"{opened[:-1]}/>")
-    return Markup(f"{opened}{join(children).text}</{tag}>")
+        return Markup(f"{opened}>")
+    if tag in _DRAWN and not children:
+        return Markup(f"{opened}/>")
+    return Markup(f"{opened}>{join(children).text}</{tag}>")
 
 
 def join(parts: Iterable[Markup | str | int | None]) -> Markup:

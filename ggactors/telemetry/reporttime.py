@@ -67,10 +67,15 @@ def _bar(fold: ReportFold, span: Span, top: int, look: str, agent: str) -> Marku
     on = f" on {one_line(span.on)}" if span.on else ""
     said = f"{one_line(agent)}: {span.state}{on}, {length(span.end - span.start)} from {length(span.start)}"
     rect = el(
-        "rect", x=f"{min(left, 100 - NARROWEST):.2f}%", y=top + 3, width=f"{width:.2f}%", height=LANE - 6, class_=look
+        "rect",
+        el("title", said),
+        x=f"{min(left, 100 - NARROWEST):.2f}%",
+        y=top + 3,
+        width=f"{width:.2f}%",
+        height=LANE - 6,
+        class_=look,
     )
-    titled = Markup(rect.text.removesuffix("/>") + ">" + el("title", said).text + "</rect>")
-    return el("a", titled, href=f"#{anchor('a', agent)}", tabindex=-1)
+    return el("a", rect, href=f"#{anchor('a', agent)}", tabindex=-1)
 
 
 def _chart(fold: ReportFold, labels: list[Markup], bars: list[Markup], rows: int, said: str) -> Markup:

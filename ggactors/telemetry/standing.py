@@ -28,7 +28,7 @@ def standing_cells(fold: WatchFold, width: int, *, slots: int, stalled: int) -> 
     if fold.waiting:
         verb = "needs" if len(fold.waiting) == 1 else "need"
         pieces.append([Cell(f"{len(fold.waiting)} {verb} you", "yellow")])
-    pieces.append([Cell(f"slots {fold.held()}/{slots}" if slots else f"slots {fold.held()}")])
+    pieces.append([Cell(f"slots {view.held()}/{slots}" if slots else f"slots {view.held()}")])
     pieces += [
         [Cell(f"{fold.states[state]} {state.replace('_', ' ')}", STATE_COLOURS[state])]
         for state in ORDER
@@ -36,7 +36,7 @@ def standing_cells(fold: WatchFold, width: int, *, slots: int, stalled: int) -> 
     ]
     if stalled:
         pieces.append([Cell(f"{stalled} stalled", "red")])
-    waits = fold.at_provider()
+    waits = view.at_provider()
     if waits:
         pieces.append([Cell(f"{waits} wait{'s' if waits == 1 else ''} for the provider", "yellow")])
     pieces.append([Cell(spend_text(view.spend))])

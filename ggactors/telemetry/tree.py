@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from attrs import frozen
 
-from ggactors.telemetry.plaintext import Cell, cells, cut, one_line
+from ggactors.telemetry.plaintext import Cell, Field, laid, one_line
 from ggactors.telemetry.render import STATE_COLOURS, agent_state, doing
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from ggactors.telemetry.folds import AgentView
     from ggactors.telemetry.watchfold import WatchFold
-
-GAP = 2
 
 
 @frozen
@@ -127,20 +125,12 @@ def agent_line(row: AgentRow, fold: WatchFold, columns: Columns, width: int) -> 
 
 def _laid(columns: Columns, width: int, fields: tuple[str, ...], state_colour: str, colour: str) -> list[Cell]:
     name, profile, state, turns, tokens, cost, rest = fields
-    laid: list[Cell] = []
-    used = 0
-    for text, size, right, painted in (
-        (name, columns.name, False, colour if state_colour == "" else ""),
-        (profile, columns.profile, False, colour),
-        (state, columns.state, False, state_colour or colour),
-        (turns, columns.turns, True, colour),
-        (tokens, columns.tokens, True, colour),
-        (cost, columns.cost, True, colour),
-    ):
-        if size:
-            shown = cut(text, size)
-            pad = " " * (size - cells(shown))
-            laid.append(Cell((pad + shown if right else shown + pad) + " " * GAP, painted))
-            used += size + GAP
-    laid.append(Cell(cut(rest, max(0, width - used)), colour))
-    return laid
+    told = (
+        Field(name, columns.name, colour if state_colour == "" else ""),
+        Field(profile, columns.profile, colour),
+        Field(state, columns.state, state_colour or colour),
+        Field(turns, columns.turns, colour, right=True),
+        Field(tokens, columns.tokens, colour, right=True),
+        Field(cost, columns.cost, colour, right=True),
+    )
+    return laid(told, Cell(rest, colour), width)

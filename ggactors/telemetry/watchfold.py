@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from attrs import define, evolve, field, frozen
 
 from ggactors.protocol import events
-from ggactors.protocol.values import THE_PROVIDER, IssueState
+from ggactors.protocol.values import IssueState
 from ggactors.telemetry.folds import RunView, Spend
 
 if TYPE_CHECKING:
@@ -22,9 +22,6 @@ KEPT = 2000
 """Events of one agent that are kept at least; twice as many at most, so that forgetting is seldom."""
 LONGEST = 6000
 """Characters kept of one text of a transcript."""
-
-DEEPEST = 64
-"""Parents that are asked for the issue of a subagent; a file that is not sound may name them in a circle."""
 
 _UNTOLD = (
     events.UsageSpent,
@@ -151,14 +148,6 @@ class WatchFold:
             self.take(event)
         return self
 
-    def held(self) -> int:
-        """Count the slots in use: who waits for its provider keeps its slot."""
-        return self.view.running + self.at_provider()
-
-    def at_provider(self) -> int:
-        """Count the agents that wait for their model's provider."""
-        return sum(agent.waiting_on == THE_PROVIDER for agent in self.view.agents_by_id.values())
-
     def stalls(self) -> dict[str, str]:
         """Give what ``RunView.stalls`` gives, at the cost of the issues that stand behind failed ones."""
         found: dict[str, str] = {}
@@ -209,13 +198,9 @@ class WatchFold:
 
     def _spent(self, event: events.UsageSpent) -> None:
         """Charge a call to the issue its agent, or the agent it was made by, works at."""
-        agent = self.view.agents_by_id.get(event.agent or "")
-        for _ in range(DEEPEST):
-            if agent is None or agent.issue is not None or agent.parent is None:
-                break
-            agent = self.view.agents_by_id.get(agent.parent)
-        if agent is not None and agent.issue is not None:
-            self.by_issue.setdefault(agent.issue, Spend()).add(event)
+        issue = self.view.issue_of(event.agent)
+        if issue is not None:
+            self.by_issue.setdefault(issue, Spend()).add(event)
 
     def _ask(self, event: events.Attention) -> None:
         if event.state == "open":

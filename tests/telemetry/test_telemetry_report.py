@@ -182,6 +182,30 @@ def test_spend_adds_up_by_profile_model_and_issue():
     assert fold.curve[-1][1] == fold.view.spend.tokens
 
 
+def test_what_a_subagent_spends_counts_for_the_issue_of_who_made_it():
+    told = [
+        report_kit.START,
+        report_kit.spawned("ISSUE-1.0i", "implementer", "ISSUE-1"),
+        report_kit.spawned("ISSUE-1.0i.0s", "subagent", parent="ISSUE-1.0i"),
+        report_kit.used("ISSUE-1.0i"),
+        report_kit.used("ISSUE-1.0i.0s"),
+    ]
+    fold = fold_report(report_kit.stamped(told))
+    assert fold.by_issue["ISSUE-1"].tokens == fold.view.spend.tokens
+
+
+def test_rounds_that_were_not_held_are_not_told_as_rounds_that_asked_for_changes():
+    verdicts = ("changes_requested", "not_held", "changes_requested", "changes_requested")
+    rounds = [
+        events.IssueReview(issue="ISSUE-1", round=at, verdict=verdict, approvals=(), items=(), empty_change=False)
+        for at, verdict in enumerate(verdicts, 1)
+    ]
+    told = [report_kit.START, report_kit.board("ISSUE-1", "in_progress"), *rounds]
+    page = Page(report_page(fold_report(report_kit.stamped(told))))
+    said = " ".join(text for texts in page.texts.values() for text in texts)
+    assert "asked for changes 3 times" in said
+
+
 def test_counts_and_times_are_written_short():
     assert [short(one) for one in (0, 999, 1200, 2_000_000)] == ["0", "999", "1.2k", "2M"]
     assert [length(one) for one in (0.25, 42, 60, 95, 3600, 5400)] == [
