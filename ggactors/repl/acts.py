@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from ggactors.app import Run
     from ggactors.protocol.attention import AttentionItem
-    from ggactors.repl.live import Live
     from ggactors.repl.session import Session
 
 NO_RUN = "No run lives; say what you want, or /run TASK, to begin one."
@@ -292,10 +291,6 @@ class Acts:
             self._tell(str(cannot))
             return
         self._tell(f"{name} is {value} now" + (f", but was not kept: {one_line(wrong)}" if wrong else "."), style="dim")
-
-    def tell_end(self, live: Live) -> None:
-        """Tell what a run came to, or why it was not launched."""
-        looking.tell_end(self._session, live)
 
 
 def _choices(item: AttentionItem) -> str:

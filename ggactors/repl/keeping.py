@@ -25,17 +25,15 @@ async def do_land(session: Session, _: str) -> None:
     """Move the operator's checkout forward."""
     from ggactors.app.aftermath import AftermathRefused, land_run
     from ggactors.ports import RepositoryBroken
-    from ggactors.store.folder import RunFolder
 
     live = seen(session)
     if live is None or live.run is None:
         return
-    folder = RunFolder(live.run.folder)
     try:
         if live is session.live:
             landing = await live.run.land()
         else:
-            landing = (await trio.to_thread.run_sync(land_run, folder, live.view.workspace)).landing
+            landing = (await trio.to_thread.run_sync(land_run, live.folder, live.view.workspace)).landing
     except (AftermathRefused, RepositoryBroken) as error:
         session.tell(one_line(str(error)))
         return
@@ -55,12 +53,11 @@ async def do_recover(session: Session, rest: str) -> None:
     """List what can be brought back, or bring a piece back."""
     from ggactors.app.aftermath import AftermathRefused, recover_work, recoverable
     from ggactors.ports import RepositoryBroken
-    from ggactors.store.folder import RunFolder
 
     live = seen(session)
     if live is None or live.run is None:
         return
-    folder, (which, _, branch) = RunFolder(live.run.folder), rest.partition(" ")
+    folder, (which, _, branch) = live.folder, rest.partition(" ")
     try:
         if which:
             back = await trio.to_thread.run_sync(
@@ -86,13 +83,12 @@ async def do_recover(session: Session, rest: str) -> None:
 async def do_diff(session: Session, rest: str) -> None:
     """Show what an issue's work changes."""
     from ggactors.app.diffing import diff_of
-    from ggactors.store.folder import RunFolder
 
     live = seen(session)
     issue = None if live is None else find_issue(session, live, rest)
     if live is None or live.run is None or issue is None:
         return
-    found = await trio.to_thread.run_sync(diff_of, RunFolder(live.run.folder), live.view.workspace, issue)
+    found = await trio.to_thread.run_sync(diff_of, live.folder, live.view.workspace, issue)
     if found.lines is None:
         session.tell(one_line(found.why))
         return
@@ -110,7 +106,7 @@ async def do_export(session: Session, rest: str) -> None:
         return
     target = Path(session.opening.workspace, rest.removeprefix("@"))
     try:
-        size = await trio.to_thread.run_sync(_write, live, live.run.folder / "events.jsonl", target)
+        size = await trio.to_thread.run_sync(_write, live, live.folder.events, target)
     except OSError as error:
         session.tell(f"{safe(str(target))} was not written: {error.strerror}")
         return
@@ -137,11 +133,9 @@ def _write(live: Live, events: Path, target: Path) -> int:
 def _changes(live: Live) -> Mapping[str, Sequence[FileStat]]:
     from ggactors.app.reporting import merged_changes
     from ggactors.ports import RepositoryBroken
-    from ggactors.store.folder import RunFolder
 
-    assert live.run is not None
     try:
-        return merged_changes(RunFolder(live.run.folder), live.view)
+        return merged_changes(live.folder, live.view)
     except RepositoryBroken:
         return {}  # a report without the changes is a report all the same
 
@@ -157,25 +151,21 @@ async def do_budget(session: Session, rest: str) -> None:
     word, _, number = rest.partition(" ")
     if word == "off":
         await _change(
-            session, lambda: _dropped(session, "limits.maxCost", "limits.maxTokens"), "No budget of this prompt holds."
+            session,
+            lambda: session.opening.drop("limits.maxCost", "limits.maxTokens"),
+            "No budget of this prompt holds.",
         )
         return
     path, value = ("limits.maxTokens", number) if word == "tokens" else ("limits.maxCost", word)
+    written = value.replace(",", "").replace("_", "")
     try:
-        enough = float(value.replace(",", "").replace("_", "")) > 0
+        enough = float(written) > 0
     except ValueError:
         enough = False
     if not enough:
         session.tell("Give a cost (/budget 2.50), a number of tokens (/budget tokens 500000), or off.")
         return
-    written = value.replace(",", "").replace("_", "")
     await _change(session, lambda: session.opening.change(f"{path}={written}"), f"{path} is {written}.")
-
-
-def _dropped(session: Session, *paths: str) -> Reading:
-    for path in paths:
-        session.opening.drop(path)
-    return session.opening.reading
 
 
 def _show_budget(session: Session) -> None:

@@ -13,6 +13,7 @@ from attrs import define, field
 from ggactors.app import open_run
 from ggactors.ports import LaunchRefused
 from ggactors.repl.told import ROOT, YOU, Telling
+from ggactors.store.folder import RunFolder
 from ggactors.telemetry.folds import RunView
 
 if TYPE_CHECKING:
@@ -87,6 +88,12 @@ class Live:
             heard(self, event)
 
     # ------------------------------------------------------------ questions
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's folder; there is one once it was launched."""
+        assert self.run is not None
+        return RunFolder(self.run.folder)
 
     @property
     def persons_turn(self) -> bool:

@@ -115,10 +115,7 @@ async def do_agent(session: Session, rest: str) -> None:
         names = ", ".join(list(live.view.agents_by_id)[:20]) or "none"
         session.tell(f"No agent is called {one_line(rest)}; there are {names}.")
         return
-    run = live.run
-    assert run is not None
-    look = session.face.look()
-    path = run.folder / "events.jsonl"
+    look, path = session.face.look(), live.folder.events
     lines = await trio.to_thread.run_sync(lambda: list(deque(_story(path, agent, look), maxlen=STORY_LINES)))
     session.face.show(lines)
     if live is session.live and live.view.agents_by_id[agent].state != "ended":
@@ -154,7 +151,7 @@ async def do_log(session: Session, rest: str) -> None:
     if rest and not rest.isdigit():
         session.tell("Say how many lines: /log N; /export FILE writes all of them.")
         return
-    path = live.run.folder / "events.jsonl"
+    path = live.folder.events
     most = int(rest or LOG_LINES)
     lines = await trio.to_thread.run_sync(lambda: list(deque(log_lines(path), maxlen=most)))
     session.face.show(lines)
@@ -167,9 +164,8 @@ async def do_watch(session: Session, _: str) -> None:
         return
     from ggactors.repl.console import watch
     from ggactors.repl.console.sources import StreamSource
-    from ggactors.store.folder import RunFolder
 
-    folder = RunFolder(live.run.folder)
+    folder = live.folder
     source = StreamSource(folder.events)
     crew = session.opening.reading.crew
     slots = crew.limits.max_parallel if crew is not None else 0
@@ -229,10 +225,11 @@ def tell_end(session: Session, live: Live) -> None:
         return
     from ggactors.telemetry.whereabouts import whereabouts
 
-    own = live.run.folder / "repo.git"
+    folder = live.folder
+    repository = str(folder.repository) if folder.repository.is_dir() else None
     lines = [*board_lines(live.view, look), ""] if live.view.issues or live.view.epics else []
     lines += summary_lines(live.view, look)
-    lines += whereabouts(live.view, look, folder=str(live.run.folder), repository=str(own) if own.is_dir() else None)
+    lines += whereabouts(live.view, look, folder=str(folder.path), repository=repository)
     session.face.show(lines)
 
 

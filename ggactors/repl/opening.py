@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from attrs import define, field
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from ggactors.crew import Reading
     from ggactors.hooks.verify import Verification
@@ -23,7 +23,6 @@ class Opening:
     reading: Reading
     read: Callable[[str | None, Sequence[str]], Reading]
     workspace: str = "."
-    command: str = "repl"
     overrides: list[str] = field(factory=list)
     tasks: tuple[str, ...] = ()
     """Tasks to begin with; more than one queue."""
@@ -33,7 +32,6 @@ class Opening:
     include_dirty: bool = False
     large_baseline: bool = False
     land: str | None = None
-    events: str | None = None
     named: str | None = None
     """The crew's file, where the person took another at the prompt."""
     verbose: bool = False
@@ -43,24 +41,26 @@ class Opening:
 
     def change(self, *overrides: str) -> Reading:
         """Read the crew with changes more, and take it when it has no problems. Answers the reading either way."""
-        paths = {one.partition("=")[0] for one in overrides}
-        kept = [one for one in self.overrides if one.partition("=")[0] not in paths]
-        reading = self.read(self.named, [*kept, *overrides])
-        if not reading.problems:
-            self.overrides, self.reading = [*kept, *overrides], reading
-        return reading
+        return self._take(self.named, [*self._without(map(_path_of, overrides)), *overrides])
 
-    def drop(self, path: str) -> Reading:
-        """Take a change back."""
-        kept = [one for one in self.overrides if one.partition("=")[0] != path]
-        reading = self.read(self.named, kept)
-        if not reading.problems:
-            self.overrides, self.reading = kept, reading
-        return reading
+    def drop(self, *paths: str) -> Reading:
+        """Take changes back, as ``change`` makes them."""
+        return self._take(self.named, self._without(paths))
 
     def other(self, path: str) -> Reading:
         """Take another crew, without the changes to this one. Answers its reading, which may have problems."""
-        reading = self.read(path, [])
+        return self._take(path, [])
+
+    def _without(self, paths: Iterable[str]) -> list[str]:
+        gone = set(paths)
+        return [one for one in self.overrides if _path_of(one) not in gone]
+
+    def _take(self, named: str | None, overrides: list[str]) -> Reading:
+        reading = self.read(named, overrides)
         if not reading.problems:
-            self.named, self.overrides, self.reading = path, [], reading
+            self.named, self.overrides, self.reading = named, overrides, reading
         return reading
+
+
+def _path_of(override: str) -> str:
+    return override.partition("=")[0]

@@ -8,8 +8,7 @@ line when it comes at the wrong moment (H52).
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, TextIO
 
 from prompt_toolkit.data_structures import Point, Size
@@ -115,7 +114,5 @@ def reflow(renderer: Renderer) -> bool:
 
 def leave_plain(descriptor: int) -> None:
     """Leave a terminal plain, whatever happened before; one that is gone is no error."""
-    try:
+    with suppress(OSError):
         os.write(descriptor, LEAVE.encode())
-    except OSError:
-        sys.exc_info()  # nobody is left to see it

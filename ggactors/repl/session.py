@@ -19,6 +19,7 @@ from ggactors.repl.bar import Standing, bar_pieces
 from ggactors.repl.commands import Order, Say, Unknown, read_line
 from ggactors.repl.face import Given, Known, Leaving, Pressed, Typed
 from ggactors.repl.live import Live
+from ggactors.repl.looking import tell_end
 from ggactors.repl.told import ROOT, number_of
 from ggactors.telemetry.plaintext import one_line
 
@@ -93,6 +94,8 @@ class Session:
                     lines.send_nowait(None)
                 case Leaving():
                     await self.leave()
+                case _ as never:
+                    assert_never(never)
 
     async def _work_off(self, todo: trio.MemoryReceiveChannel[str | None]) -> None:
         async for text in todo:
@@ -166,7 +169,7 @@ class Session:
             if self.live is live:
                 self.live = None
             self.last = live
-            self._acts.tell_end(live)
+            tell_end(self, live)
             self.stir()
         if self.opening.once or self._leaving:
             if live.outcome is not None:

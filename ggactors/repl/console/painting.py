@@ -53,9 +53,8 @@ def from_painted(text: str) -> Line:
     """Take a line as ``Look.paint`` made it. It holds no other sequence, since what came from outside was made safe."""
     if "\x1b" not in text:
         return [("", text)] if text else []
-    line: Line = []
-    style, *rest = _PAINT.split(text)
-    line, style = [("", style)] if style else [], ""
+    first, *rest = _PAINT.split(text)
+    line: Line = [("", first)] if first else []
     for code, piece in zip(rest[::2], rest[1::2], strict=True):
         style = _BY_CODE.get(code, "")
         if piece:
