@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import trio
 from attrs import define, evolve, field
 
-from ggactors.protocol.values import Status
-from ggactors.rules.ceilings import Breach
+from ggactors.rules.ceilings import judge_budget
 from ggactors.rules.spend import Budget, Ledger, Verdict, reserve, reserve_all, settle, total
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from ggactors.protocol.crew import Limits, SpendLimits
     from ggactors.protocol.model import Usage
+    from ggactors.rules.ceilings import Breach
 
 MOST_PASSES = 8
 """How many that came later a call lets go in budgets that have room, while it waits for another of its own."""
@@ -126,20 +126,9 @@ class SpendGate:
         """Name the first ceiling reached of budgets smaller than the run. The run's own are ``judge_before``'s."""
         for budget in budgets:
             ledger = self.ledgers.get(budget.key)
-            if budget.name is None or ledger is None:
-                continue
-            spent = ledger.spent
-            figures = (("maxCost", budget.max_cost, spent.cost), ("maxTokens", budget.max_tokens, spent.tokens))
-            for key, threshold, observed in figures:
-                if threshold is not None and observed is not None and observed >= threshold:
-                    return Breach(
-                        limit=f"{budget.where.removeprefix('limits.')}.{key}",
-                        threshold=float(threshold),
-                        observed=float(observed),
-                        status=Status.LIMIT_EXCEEDED,
-                        turns=turns,
-                        budget=budget.name,
-                    )
+            reached = None if budget.name is None or ledger is None else judge_budget(budget, ledger.spent, turns)
+            if reached is not None:
+                return reached
         return None
 
     # ------------------------------------------------------------ reserving

@@ -1,6 +1,7 @@
 """The ceilings that stop an agent or the run (C2, G7). Law: pure; judged at turn boundaries, nothing is cut in mid-turn.
 
-``judge_after`` looks at the outcome just recorded, ``judge_before`` at what stands in the way of the next call to a model.
+``judge_after`` looks at the outcome just recorded, ``judge_before`` and ``judge_budget`` at what stands in the way of the next
+call to a model.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from ggactors.protocol.values import Status, TurnResult
 
 if TYPE_CHECKING:
     from ggactors.protocol.crew import Limits
+    from ggactors.rules.spend import Budget
 
 
 class Spending(Protocol):
@@ -121,9 +123,31 @@ def judge_before(limits: Limits, tally: Tally, *, elapsed: float, spent: Spendin
         ("maxTokens", limits.max_tokens, spent.tokens, Status.LIMIT_EXCEEDED),
         ("maxTurns", limits.max_turns, tally.turns, Status.EXHAUSTED),
     )
+    return _first_reached(checks, tally.turns)
+
+
+def judge_budget(budget: Budget, spent: Spending, turns: int) -> Breach | None:
+    """Judge whether a call may still be made in a budget smaller than the run; ``turns`` are its agent's so far (C3)."""
+    under = budget.where.removeprefix("limits.")
+    checks = (
+        (f"{under}.maxCost", budget.max_cost, spent.cost, Status.LIMIT_EXCEEDED),
+        (f"{under}.maxTokens", budget.max_tokens, spent.tokens, Status.LIMIT_EXCEEDED),
+    )
+    return _first_reached(checks, turns, budget.name)
+
+
+def _first_reached(
+    checks: tuple[tuple[str, float | None, float | None, Status], ...], turns: int, budget: str | None = None
+) -> Breach | None:
+    """Name the first ceiling whose figure reached it. What is off or not known is no ceiling."""
     for limit, threshold, observed, status in checks:
         if threshold is not None and observed is not None and observed >= threshold:
             return Breach(
-                limit=limit, threshold=float(threshold), observed=float(observed), status=status, turns=tally.turns
+                limit=limit,
+                threshold=float(threshold),
+                observed=float(observed),
+                status=status,
+                turns=turns,
+                budget=budget,
             )
     return None

@@ -33,7 +33,7 @@ class Verdict(Enum):
 
 @frozen(kw_only=True)
 class Ledger:
-    """The run's accounts: the ceilings (None is off), what is spent for good, and the bounds of calls under way by hold number."""
+    """A budget's account: the ceilings (None is off), what is spent for good, the bounds of calls under way by hold number."""
 
     max_cost: float | None = None
     max_tokens: int | None = None
@@ -118,7 +118,7 @@ def reserve_all(
 def reserve(ledger: Ledger, bound: Usage | None) -> tuple[Ledger, int] | Verdict:
     """Reserve for a call that spends at most ``bound`` (None: not known). Answers the ledger and the hold's number, or why not."""
     if ledger.armed:
-        if not _under(ledger, ledger.spent):
+        if _is_spent(ledger):
             return Verdict.SPENT
         if ledger.holds and not _fits(ledger, bound):
             return Verdict.WAIT
@@ -134,11 +134,11 @@ def settle(ledger: Ledger, hold: int, usage: Usage | None) -> Ledger:
     return evolve(ledger, holds=holds, spent=spent)
 
 
-def _under(ledger: Ledger, usage: Usage) -> bool:
-    """Tell whether ``usage`` has reached no ceiling."""
-    cost_reached = ledger.max_cost is not None and usage.cost is not None and usage.cost >= ledger.max_cost
-    tokens_reached = ledger.max_tokens is not None and usage.tokens >= ledger.max_tokens
-    return not cost_reached and not tokens_reached
+def _is_spent(ledger: Ledger) -> bool:
+    """Tell whether a ceiling is reached."""
+    spent = ledger.spent
+    cost_reached = ledger.max_cost is not None and spent.cost is not None and spent.cost >= ledger.max_cost
+    return cost_reached or (ledger.max_tokens is not None and spent.tokens >= ledger.max_tokens)
 
 
 def _fits(ledger: Ledger, bound: Usage | None) -> bool:
