@@ -96,6 +96,12 @@ class Model(Protocol):
         """Give an upper bound of what ``reply`` to this request may spend, or None when it cannot be known (C3)."""
 
 
+def spent_by(model: Model) -> Usage | None:
+    """Take what a model's last call spent although nothing came of it; None where it does not know, or was asked already."""
+    take_spent: Callable[[], Usage | None] | None = getattr(model, "take_spent", None)
+    return None if take_spent is None else take_spent()
+
+
 class Journal(Protocol):
     """The durable record of the run."""
 

@@ -16,7 +16,7 @@ from attrs import define, field, frozen
 
 from ggactors.actors.spending import Hold
 from ggactors.actors.switch import WindDown
-from ggactors.ports import ModelFault
+from ggactors.ports import ModelFault, spent_by
 from ggactors.protocol.events import Log, RetryWait, UsageSpent
 from ggactors.protocol.values import THE_PROVIDER, Kind, Status
 from ggactors.rules.backoff import wait_secs
@@ -277,7 +277,7 @@ class Asking:
             with self.desk.traffic.awaiting(self.agent, way.model.label):
                 reply = await way.model.reply(request)
         except ModelFault as fault:
-            self._settle(way, hold, fault.usage or _spent_by(way.model))
+            self._settle(way, hold, fault.usage or spent_by(way.model))
             if fault.retryable:
                 way.lane.faulted(place, fault)
             elif fault.status is not None:
@@ -286,7 +286,7 @@ class Asking:
                 way.lane.withdraw(place)
             return fault
         except BaseException:
-            self._settle(way, hold, _spent_by(way.model))
+            self._settle(way, hold, spent_by(way.model))
             way.lane.withdraw(place)
             raise
         self._settle(way, hold, reply.usage)
@@ -338,9 +338,3 @@ class Asking:
         # Whoever works for a merge agent holds main as it does.
         merges = self.desk.family.resolves_a_merge(self.agent)
         return weight(self.desk.chains, Kind.MERGER if merges else self.kind, self.issue)
-
-
-def _spent_by(model: Model) -> Usage | None:
-    """Ask a model what its last call spent although nothing came of it, where it knows."""
-    take_spent: Callable[[], Usage | None] | None = getattr(model, "take_spent", None)
-    return None if take_spent is None else take_spent()

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from attrs import evolve, frozen
 
 from ggactors.models.resolve import traits_of
-from ggactors.ports import ModelFault
+from ggactors.ports import ModelFault, spent_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ggactors.models.resolve import ModelSource
     from ggactors.ports import Model
@@ -73,8 +73,7 @@ class MaskedModel:
 
     def take_spent(self) -> Usage | None:
         """Give what the model's last call spent although nothing came of it, where it knows (C3)."""
-        take_spent: Callable[[], Usage | None] | None = getattr(self._model, "take_spent", None)
-        return None if take_spent is None else take_spent()
+        return spent_by(self._model)
 
     def bound(self, request: ModelRequest) -> Usage | None:
         """Give the model's bound."""
