@@ -115,13 +115,18 @@ class Staff:
     def __attrs_post_init__(self) -> None:
         """Make the pool, the purse and what the run ends with."""
         limits = self.launch.crew.limits
-        lives = self._living.__contains__
-        emit, stalls = self.place.emit, self.place.view.stalls
-        self.talk = Talk(launch=self.launch, emit=emit, tell=self._tell, lives=lives, stalls=stalls)
+        self.talk = Talk(
+            launch=self.launch,
+            emit=self.place.emit,
+            tell=self._tell,
+            lives=self._living.__contains__,
+            mask=self.place.mask.text,
+            stalls=self.place.view.stalls,
+        )
         self.place.bus.add_sink(self.talk.attention.hear)
         self.pool = SlotPool(limits.max_parallel)
         self.family = Family(
-            crew=self.launch.crew, spawn=self._spawn_subagent, wake=self._wake, release=self.switch.release
+            crew=self.launch.crew, spawn=self._spawn_queueing, wake=self._wake, release=self.switch.release
         )
         self.spending = SpendGate.of(limits)
         self.closing = Closing(
@@ -187,7 +192,7 @@ class Staff:
                 board=self._board,
                 pool=self.pool,
                 repository=repository,
-                spawn=self._spawn_assigned,
+                spawn=self._spawn,
                 teardown=teardown,
                 emit=emit,
                 switch=self.switch,
@@ -202,7 +207,7 @@ class Staff:
                 switch=self.switch,
                 main_agent=ROOT,
                 merge_profile=launch.crew.board.merge_agent_id if launch.crew.board is not None else "",
-                spawn=self._spawn_merge_agent,
+                spawn=self._spawn_queueing,
                 rested=self._rested,
                 presence=presence,
                 landed=self.closing.land_each if launch.crew.land == "each" else None,
@@ -211,7 +216,7 @@ class Staff:
             self._nudged.append(system.spawn("scheduler", scheduler, NUDGE_CODEC))
             self._merger = system.spawn("merger", merger, MERGER_CODEC)
             self._nudged.append(self._merger)
-        self._spawn(root_order(launch, repository), self.pool.seat(ROOT), None)
+        self._spawn_queueing(root_order(launch, repository))
 
     def _presence(self, repository: Repository) -> Presence:
         private = self.launch.crew.checkout == "private"
@@ -273,13 +278,8 @@ class Staff:
 
     # ------------------------------------------------------------ agents
 
-    def _spawn_assigned(self, order: AgentOrder, seat: Seat, assigned: Assigned) -> None:
-        self._spawn(order, seat, assigned)
-
-    def _spawn_subagent(self, order: AgentOrder) -> None:
-        self._spawn(order, self.pool.seat(order.id), None)
-
-    def _spawn_merge_agent(self, order: AgentOrder) -> None:
+    def _spawn_queueing(self, order: AgentOrder) -> None:
+        """Make an agent that queues for a slot itself: whoever called for it holds none for it."""
         self._spawn(order, self.pool.seat(order.id), None)
 
     def _spawn(self, order: AgentOrder, seat: Seat, assigned: Assigned | None) -> None:
@@ -296,9 +296,8 @@ class Staff:
         self._living.discard(letter.agent)
         self.family.ended(letter.agent, letter.status, letter.summary)
         if letter.kind is Kind.MERGER and self._merger is not None:
-            broke = any(
-                f"{name}.".startswith(f"{letter.agent}.") for name in self._broke
-            )  # itself, or who worked for it
+            # Itself, or who worked for it.
+            broke = any(f"{name}.".startswith(f"{letter.agent}.") for name in self._broke)
             unverified = letter.verified is False
             self._merger.tell(MergeAgentGone(agent=letter.agent, broke_down=broke, unverified=unverified))
         if self._run is not None:
@@ -329,10 +328,6 @@ class Staff:
         """Put a letter into a living agent's box. Tell whether it lives."""
         ref = self.agents.get(agent)
         return agent in self._living and ref is not None and ref.tell(letter)
-
-    def say(self, agent: str, text: str, sender: str) -> bool:
-        """Hand a text to a living agent for its next turn. Tell whether it lives."""
-        return self.talk.send(agent, text, sender) is not None
 
     # ------------------------------------------------------------ stopping
 

@@ -16,7 +16,6 @@ from ggactors.actors.floor import Floor
 from ggactors.actors.mail import Mail
 from ggactors.protocol.agent import OPERATOR, GoOn, Leave
 from ggactors.protocol.values import Kind
-from ggactors.tools.mask import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,17 +35,16 @@ class Talk:
     emit: Callable[[Event], None]
     tell: Callable[[str, AgentLetter], bool]
     lives: Callable[[str], bool]
+    mask: Callable[[str], str]
+    """Keeps the values of keys out of what a person says."""
     stalls: Callable[[], Mapping[str, str]] = dict
     """Gives every issue that is stalled, and the failed one it stands behind."""
-    mask: Callable[[str], str] = field(init=False)
-    """Keeps the values of keys out of what a person says."""
     mail: Mail = field(init=False)
     attention: Attention = field(init=False)
     floors: dict[str, Floor] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        """Open the post office."""
-        self.mask = Mask(dict(self.launch.secrets)).text
+        """Open the post office and the queue of what waits for a person."""
         self.mail = Mail(emit=self.emit)
         self.attention = Attention(emit=self.emit, stalls=self.stalls)
 

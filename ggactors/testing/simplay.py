@@ -155,7 +155,7 @@ class Player:
             staff.stop(Status.CANCELED, "cancelled by the operator")
         if event.seq in faults.messages_at:
             for agent in ("root", *self.laws.living):
-                staff.say(agent, "a word from the operator", "operator")
+                staff.talk.send(agent, "a word from the operator", "operator")
         if event.seq > MOST_EVENTS:
             self.whole.cancel()
 

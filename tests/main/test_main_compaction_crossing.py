@@ -34,13 +34,14 @@ def test_what_persons_and_agents_say_crosses_word_for_word():
 
     def watch(staff, event):
         if event.type == "turn_outcome" and event.turns in (1, 9):
-            sent.append(staff.say("root", f"Mind the gap {event.turns}.", "operator"))
+            sent.append(staff.talk.send("root", f"Mind the gap {event.turns}.", "operator"))
 
     source = Windowed(answer=working(20), traits=WINDOW)
     outcome, run = play(source, watch=watch)
     assert outcome.exit_code == 0
     check(source, run)
     assert len(sent) == 2
+    assert all(sent)
     last = [m.text for m in source.turns()[-1].messages]
     assert [text for text in last if "Mind the gap" in text] == [
         "Message from operator:\nMind the gap 1.",

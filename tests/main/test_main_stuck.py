@@ -120,7 +120,7 @@ def test_an_edit_repeated_between_blocked_endings_is_still_a_loop_H35():
 def test_what_the_operator_says_starts_the_count_again():
     def watch(staff, event):
         if event.type == "turn_outcome" and event.turns in (2, 4):
-            staff.say("root", "Look again, please.", "operator")
+            staff.talk.send("root", "Look again, please.", "operator")
 
     outcome, run = play({"root": [*[turn(LOOK)] * 6, finish()]}, document=ALONE, watch=watch)
     assert outcome.exit_code == 0
