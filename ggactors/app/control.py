@@ -17,7 +17,7 @@ import trio
 
 from ggactors.protocol.events import Log
 from ggactors.store.control import LONGEST, address_of
-from ggactors.tools.strays import MARK
+from ggactors.tools.strays import marks_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -154,16 +154,6 @@ def _turned_away(peer: trio.SocketStream, token: str) -> str | None:
     pid, uid, _ = struct.unpack("3i", peer.socket.getsockopt(trio.socket.SOL_SOCKET, option, 12))
     if uid != os.getuid():
         return "it is another user's run"
-    if token in _marks(pid):
+    if token.encode() in marks_of(pid):
         return "an agent's command does not steer its own run"
     return None
-
-
-def _marks(pid: int) -> list[str]:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - as cheap as can be
-            lines = file.read().split(b"\0")
-    except OSError:
-        return []
-    begins = f"{MARK}=".encode()
-    return [mark for line in lines if line.startswith(begins) for mark in os.fsdecode(line[len(begins) :]).split(":")]

@@ -160,7 +160,7 @@ def _look(sinces: list[int | None]) -> dict[int, Alive]:
             # The name in parentheses may hold anything, so the fields are counted from its end.
             state, parent, group, session = _read(f"{_PROC}/{name}/stat").rpartition(b")")[2].split()[:4]
             if state not in (b"Z", b"X"):
-                alive[int(name)] = Alive(int(parent), int(group), int(session), _marks(name))
+                alive[int(name)] = Alive(int(parent), int(group), int(session), marks_of(name))
     return alive
 
 
@@ -172,9 +172,10 @@ def _earliest(sinces: list[int | None], newest: int | None) -> int:
     return min(known, default=0)
 
 
-def _marks(name: str) -> tuple[bytes, ...]:
+def marks_of(pid: int | str) -> tuple[bytes, ...]:
+    """List the marks in the environment a process was started with; none when it is gone or another user's."""
     try:
-        environ = _read(f"{_PROC}/{name}/environ")
+        environ = _read(f"{_PROC}/{pid}/environ")
     except OSError:
         return ()  # another user's, so none of ours
     if _PREFIX not in environ:
