@@ -51,7 +51,7 @@ class DelegationDraft:
 
 @frozen(kw_only=True)
 class Capabilities:
-    """One profile's capabilities: the ids that are on, in document order, and what five of them configure."""
+    """One profile's capabilities: the ids that are on, in document order, and what those with params configure."""
 
     on: tuple[str, ...] = ()
     board: BoardDraft | None = None

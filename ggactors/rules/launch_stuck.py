@@ -5,6 +5,7 @@ Law: a profile's word goes before the crew's, the environment's before both; wha
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from attrs import frozen
@@ -45,14 +46,16 @@ def read_stuck_detection(place: Place) -> StuckDraft:
 
 def stuck_detection(*drafts: StuckDraft) -> StuckDetection:
     """Put drafts together; a later one goes before an earlier one."""
-    found = StuckDetection()
-    for draft in drafts:
-        found = StuckDetection(
-            enabled=found.enabled if draft.enabled is None else draft.enabled,
-            repeat_threshold=found.repeat_threshold if draft.repeat_threshold is None else draft.repeat_threshold,
-            max_nudges=found.max_nudges if draft.max_nudges is None else draft.max_nudges,
-        )
-    return found
+    return reduce(tuned, drafts, StuckDetection())
+
+
+def tuned(detection: StuckDetection, draft: StuckDraft) -> StuckDetection:
+    """Put what a draft says on top of what holds without it."""
+    return StuckDetection(
+        enabled=detection.enabled if draft.enabled is None else draft.enabled,
+        repeat_threshold=detection.repeat_threshold if draft.repeat_threshold is None else draft.repeat_threshold,
+        max_nudges=detection.max_nudges if draft.max_nudges is None else draft.max_nudges,
+    )
 
 
 def read_environment(environ: Mapping[str, str]) -> tuple[StuckDraft, tuple[Problem, ...]]:
@@ -78,13 +81,3 @@ def read_environment(environ: Mapping[str, str]) -> tuple[StuckDraft, tuple[Prob
         enabled=_WORDS.get(switch), repeat_threshold=count(THRESHOLD, LEAST_THRESHOLD), max_nudges=count(NUDGES, 0)
     )
     return draft, tuple(problems)
-
-
-def tuned(detection: StuckDetection, draft: StuckDraft) -> StuckDetection:
-    """Put what the environment says on top of what a profile has."""
-    base = StuckDraft(
-        enabled=detection.enabled,
-        repeat_threshold=detection.repeat_threshold,
-        max_nudges=detection.max_nudges,
-    )
-    return stuck_detection(base, draft)

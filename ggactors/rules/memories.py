@@ -13,6 +13,7 @@ from attrs import evolve, frozen
 
 from ggactors.protocol.memories import Memory
 from ggactors.protocol.values import Code, Refused
+from ggactors.rules.shape import HYPHENED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,6 @@ MOST_TOGETHER = 8 << 20
 MOST_FOUND = 25
 """Memories a search gives."""
 
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _WORDS = re.compile(r"\w+")
 
 Memories = tuple[Memory, ...]
@@ -55,7 +55,7 @@ def create(
     memories: Memories, name: str, edit: Edit, *, grant: MemoriesGrant, language: str | None
 ) -> Memories | Refused:
     """Add a memory of that name. ``language`` is the one its code is written in."""
-    if len(name) > MOST_NAME or not _NAME.fullmatch(name):
+    if len(name) > MOST_NAME or not HYPHENED.fullmatch(name):
         said = f"`name` must be up to {MOST_NAME} lower-case letters and digits joined by single hyphens, such as build-steps"
         return Refused(code=Code.INVALID_ARGUMENT, message=said)
     if _found(memories, name) is not None:

@@ -29,7 +29,8 @@ GREATEST_WHOLE = 2**53 - 1
 """The greatest whole number every reader of JSON keeps exactly."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+HYPHENED = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+"""Lower-case letters and digits joined by single hyphens: an agent's id, the name of a skill or a memory."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -213,7 +214,7 @@ def one_of(known: Collection[str], noun: str) -> Callable[[Place], str | None]:
 def identity(place: Place) -> str | None:
     """Read a profile id: lower-case letters and digits in groups joined by single hyphens."""
     value = place.value
-    if isinstance(value, str) and _ID.fullmatch(value):
+    if isinstance(value, str) and HYPHENED.fullmatch(value):
         return value
     place.wrong(
         f"is not an id: {shown(value)}",

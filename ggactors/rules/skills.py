@@ -11,8 +11,9 @@ import re
 
 from attrs import frozen
 
+from ggactors.rules.shape import HYPHENED
+
 _KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
-_NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _LINE = re.compile(r"([A-Za-z0-9_-]+):(?:[ \t]+(.*))?")
 _MOST_NAME, _MOST_DESCRIPTION, _MOST_COMPATIBILITY = 64, 1024, 500
 
@@ -53,7 +54,7 @@ def read_skill_text(text: str, folder: str) -> SkillText:
 def _about_name(name: str, folder: str) -> list[str]:
     if not name:
         return ["it has no name"]
-    if len(name) > _MOST_NAME or not _NAME.fullmatch(name):
+    if len(name) > _MOST_NAME or not HYPHENED.fullmatch(name):
         return [f"its name {name[:100]!r} is not up to 64 lower-case letters and digits joined by single hyphens"]
     if name != folder:
         return [f"its name {name!r} is not that of its folder, {folder!r}"]
