@@ -276,8 +276,7 @@ def nothing_shown() -> str:
 
 def used_failed(used: str, error: str) -> str:
     """Say in one sentence that the code of what was ``used`` (``the skill 'x'``) failed; its source is never shown (E6)."""
-    lines = [line for line in error.splitlines() if line.strip()] or ["it gave no reason"]
-    return f"The code that {used} runs on use failed: {one_line(lines[0], 200)}"
+    return f"The code that {used} runs on use failed: {first_line(error, 200)}"
 
 
 def used_logged(used: str, logs: tuple[str, ...]) -> str:
@@ -360,3 +359,8 @@ def one_line(text: str, width: int) -> str:
     """Fold a text to one line of at most ``width`` characters."""
     folded = " ".join(text.split())
     return folded if len(folded) <= width else f"{folded[: width - 1]}…"
+
+
+def first_line(text: str, width: int) -> str:
+    """Give the first line that is not blank, at most ``width`` characters of it: of a long reason, what fits a sentence."""
+    return one_line(next((line for line in text.splitlines() if line.strip()), "it gave no reason"), width)
