@@ -115,16 +115,17 @@ class Attention:
 
     def _look_at_stalls(self) -> None:
         """Drop what is stalled no more, whatever edge was dropped on the way; what stands behind another one now says so."""
-        told = [one.item for one in self._open.values() if one.item.kind is AttentionKind.STALL]
+        told = [one for one in self._open.values() if one.item.kind is AttentionKind.STALL]
         if not told:
             return
         stalls = self.stalls()
-        for item in told:
-            blocker = stalls.get(item.issue or "")
-            if blocker != item.detail:
-                self._settle(lambda one, over=item: one is over)  # type: ignore[misc]
-                if blocker is not None and item.issue is not None:
-                    self._stalled(item.issue, blocker)
+        for one in told:
+            issue = one.item.issue or ""
+            blocker = stalls.get(issue)
+            if blocker != one.item.detail:
+                self._close(one, AttentionState.SETTLED)
+                if blocker is not None:
+                    self._stalled(issue, blocker)
 
     def _moved(self, issue: str, state: str, *, gone: bool) -> None:
         """Drop the stall of an issue that is open no more, and a review of one that is settled."""

@@ -51,6 +51,9 @@ MOST_GUIDES = 10
 class SandboxFault(Exception):  # noqa: N818
     """The sandbox itself failed under a program: a defect of the runtime, never the model's doing (X5)."""
 
+    def __init__(self, result: ProgramResult) -> None:
+        super().__init__(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
+
 
 def nothing_used() -> tuple[tuple[str, str], ...]:
     """Have used nothing that brings code of its own."""
@@ -207,7 +210,7 @@ class CodeTurn:
         if result.kind is not ProgramKind.OK:
             self._tell(result, told, finished=False, revoked=declared is not None)
             if result.kind is ProgramKind.FAULT:
-                raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
+                raise SandboxFault(result)
             self._failed(result)
             return None
         if declared is None:
@@ -250,7 +253,7 @@ class CodeTurn:
                 self._endings_off = False
             self.coding.on_use()
             if result.kind is ProgramKind.FAULT:
-                raise SandboxFault(f"{result.error or 'the sandbox failed'}\n{result.trace}".rstrip())
+                raise SandboxFault(result)
             if result.logs:
                 self.desk.emit(Log(agent=self.agent.id, level="info", message=used_logged(name, result.logs)))
             if told.untold:

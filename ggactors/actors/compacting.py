@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ggactors.actors.agent import AgentActor
     from ggactors.actors.conversation import Conversation
     from ggactors.rules.ceilings import Breach
-    from ggactors.rules.spend import Budget
 
 SQUEEZES = 4
 """How often a request that does not fit is made shorter before the agent gives up."""
@@ -59,7 +58,7 @@ Answer = ModelReply | ForGood
 
 @define(kw_only=True)
 class Compacting:
-    """One agent's way to its model that minds the window. ``offered`` is what the model may call."""
+    """One agent's way to its model that minds the window."""
 
     agent: AgentActor
     talk: Conversation
@@ -74,11 +73,6 @@ class Compacting:
     def __attrs_post_init__(self) -> None:
         """Begin with the window that is known."""
         self._window = self.agent.traits.window
-
-    @property
-    def budgets(self) -> tuple[Budget, ...]:
-        """List the budgets with a ceiling in which a call spends now."""
-        return self.asking.budgets
 
     async def reply(self, question: Callable[[int], ModelRequest]) -> ModelReply | Breach | ForGood:
         """Ask until there is a reply, as ``Asking.reply`` does, compacting the conversation before and in between.

@@ -105,12 +105,9 @@ class Floor:
     def take(self, letter: Say | GoOn | Leave) -> None:
         """Take a letter that is about whose turn it is."""
         match letter:
-            case Say(queued=True) if self.person:
-                self._heard += letter.sender == OPERATOR
-                self.prompts.append(letter)
             case Say():
                 self._heard += letter.sender == OPERATOR
-                self._talk.waiting.append(letter)
+                (self.prompts if letter.queued and self.person else self._talk.waiting).append(letter)
             case GoOn():
                 self._go = True
             case Leave():
@@ -154,7 +151,7 @@ class Floor:
         if called:
             self._nudged = False
             return tuple(texts)
-        self._read_letters()
+        self._agent.read_letters()
         if self.person and not self.prompts and not self._wanted() and self.confirms and not self._nudged:
             self._nudged = True
             return (nudge_to_finish(self._agent.order.role),)
@@ -240,9 +237,6 @@ class Floor:
                 return True
         return False
 
-    def _read_letters(self) -> None:
-        self._agent.read_letters()
-
     def _wanted(self) -> bool:
         """Tell whether a text waits for the model that was not withdrawn."""
         mail = self._agent.desk.mail
@@ -258,7 +252,7 @@ class Floor:
         them. A stop raises WindDown.
         """
         agent = self._agent
-        self._read_letters()
+        agent.read_letters()
         if not held and (self._wanted() or self._next_prompt()):
             return None
         if self._leaving:
@@ -279,7 +273,7 @@ class Floor:
 
     async def _spoken(self, *, held: bool) -> bool:
         """Wait until there is something to go on with. False: the person leaves."""
-        self._read_letters()
+        self._agent.read_letters()
         known = self._heard
         while True:
             go, self._go = self._go, False
@@ -291,7 +285,7 @@ class Floor:
             self.idle = True
             self._lot.unpark_all()
             await self._agent.next_letter()
-            self._read_letters()
+            self._agent.read_letters()
 
     async def _slot(self) -> bool:
         """Take a slot again. False when the person interrupts the wait for it."""

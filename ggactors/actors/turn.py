@@ -150,13 +150,7 @@ class Turn:
             note = await agent.station.after_call(call.tool)
         if note is None:
             return result
-        return ToolResult(
-            call_id=result.call_id,
-            tool=result.tool,
-            ok=result.ok,
-            code=result.code,
-            output=f"{result.output.rstrip()}\n{note}",
-        )
+        return evolve(result, output=f"{result.output.rstrip()}\n{note}")
 
     # ------------------------------------------------------------ waits
 

@@ -69,11 +69,8 @@ class Guides:
                 if not stat.S_ISDIR(here.lstat().st_mode):
                     return None
             descriptor = os.open(here / NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        except (
-            OSError,
-            ValueError,
-        ):  # a ValueError is of a name that no file can have, such as half of a surrogate pair
-            return None
+        except (OSError, ValueError):
+            return None  # a ValueError is of a name that no file can have, such as half of a surrogate pair
         with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
