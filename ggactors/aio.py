@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ggactors.protocol.git import Landing
     from ggactors.protocol.run import Outcome
 
-__all__ = ["EventStream", "LaunchRefused", "Run", "load_crew", "open_run"]
+__all__ = ["EventStream", "LaunchRefused", "Run", "RunClosed", "load_crew", "open_run"]
 
 T = TypeVar("T")
 
@@ -203,11 +203,12 @@ class EventStream:
         if self._pump is None:
             self._pump = asyncio.create_task(self._thread.run(self._follow))
             # Whoever stops asking before the end is not told why it ended.
-            self._pump.add_done_callback(lambda pump: None if pump.cancelled() else pump.exception() and None)
+            self._pump.add_done_callback(lambda pump: pump.cancelled() or pump.exception())
         while not self._batch:
             if self._pump.done():
-                if not self._pump.cancelled() and isinstance(self._pump.exception(), Exception):
-                    self._raise_unless_closed(self._pump.exception())
+                error = None if self._pump.cancelled() else self._pump.exception()
+                if isinstance(error, Exception) and not isinstance(error, RunClosed):
+                    raise error
                 raise StopAsyncIteration
             self._wake.clear()
             waiter = asyncio.create_task(self._wake.wait())
@@ -216,11 +217,6 @@ class EventStream:
             finally:
                 waiter.cancel()
         return self._batch.popleft()
-
-    @staticmethod
-    def _raise_unless_closed(error: BaseException | None) -> None:
-        if error is not None and not isinstance(error, RunClosed):
-            raise error
 
     async def _follow(self) -> None:
         """Run in the trio thread: pass on what comes, waking the other side once for all that came meanwhile."""
