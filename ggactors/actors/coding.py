@@ -8,12 +8,13 @@ Whatever a program does, what it puts into the stream, the journal and its own c
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from attrs import define, field, frozen
 
 from ggactors.actors.codewaits import WAITS, ProgramWaits
-from ggactors.actors.sharing import sharing_tree
+from ggactors.actors.sharing import at_work
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.crew import SUBMIT_PROGRAM
 from ggactors.protocol.events import AssistantMessage, CodeExecution, Log, ToolAnswered, ToolCalled
@@ -350,15 +351,10 @@ class CodeTurn:
         refused = await agent.approvals.refusal(agent, operation, args)
         if refused is not None:
             return refused
-        tree = agent.station.tree
-        if tree is None or not operations.touches_tree(operation):
-            answer = await operations.serve(operation, args)
-        else:
-            async with sharing_tree(agent), agent.station.working():
-                answer = await operations.serve(operation, args)
-                note = await agent.station.after_call(tool)
-            if note is not None:
-                self._notice(note)
+        touches_tree = operations.touches_tree(operation)
+        answer, note = await at_work(agent, tool, partial(operations.serve, operation, args), touches_tree=touches_tree)
+        if note is not None:
+            self._notice(note)
         if len(self._guides) < MOST_GUIDES:
             guide = agent.guide(ToolCall(id="", tool=tool, args=dict(args)))
             if guide is not None:

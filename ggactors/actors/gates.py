@@ -20,7 +20,6 @@ from ggactors.rules.briefs import gate_blocked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AbstractAsyncContextManager
 
     from ggactors.actors.agent import AgentActor
     from ggactors.ports import Hooks
@@ -59,8 +58,7 @@ class Gate:
     async def open(self) -> SessionEnd | None:
         """Run the session's and the agent's starting hooks; one that could not be run ends the session (C4)."""
         for hooks, event in ((self.agent.opening, "session-start"), (self.agent.hooks, "agent-start")):
-            async with self._working(hooks, event):
-                outcome = await hooks.fire(event)
+            outcome = await self._fire(hooks, event)
             if outcome.failed is not None:
                 return SessionEnd(status=Status.HOOK_ERROR, summary=outcome.failed)
             self._tell_all(outcome.messages)
@@ -68,20 +66,12 @@ class Gate:
 
     async def between_turns(self, event: str) -> SessionEnd | None:
         """Let hook objects hear of an event between turns, and end the session if one of them says so."""
-        hooks = self.agent.hooks
-        if hooks.listens(event):
-            async with self._working(hooks, event):
-                outcome = await hooks.fire(event, {"turns": self.agent.tally.turns})
-            self._tell_all(outcome.messages)
+        await self._heard(event, {"turns": self.agent.tally.turns})
         return await self._completed()
 
     async def compaction(self, event: str, told: Mapping[str, Any]) -> None:
         """Let hooks hear that the conversation is about to be compacted, or was; nothing can be blocked there."""
-        hooks = self.agent.hooks
-        if hooks.listens(event):
-            async with self._working(hooks, event):
-                outcome = await hooks.fire(event, told)
-            self._tell_all(outcome.messages)
+        await self._heard(event, told)
 
     async def _completed(self) -> SessionEnd | None:
         """End the session that a hook object completed, through the gate like any ending (docs/reference/embedding.md)."""
@@ -117,17 +107,22 @@ class Gate:
             async with sharing_tree(agent):
                 ended_by = None if call is None else {"tool": call.tool, "args": call.args}
                 declared = {"call": ended_by, "task": agent.floor.task}
-                async with self._working(agent.hooks, "agent-stop"):
-                    outcome = await agent.hooks.fire("agent-stop", declared)
+                outcome = await self._fire(agent.hooks, "agent-stop", declared)
                 self._verified, self._unverified = outcome.verified, outcome.unverified
                 held = outcome.blocked if outcome.blocked is not None else await agent.station.admit(ending, summary)
                 return None if held is None else "\n".join((*outcome.messages, held))
         except RepositoryBroken as error:
             return f"the work could not be committed: {error}"
 
-    def _working(self, hooks: Hooks, event: str) -> AbstractAsyncContextManager[None]:
-        """Mark what hooks do where the agent works as its own work."""
-        return self.agent.station.working() if hooks.listens(event) else nullcontext()
+    async def _heard(self, event: str, told: Mapping[str, Any]) -> None:
+        """Let the agent's hooks hear of an event where nothing can be blocked."""
+        if self.agent.hooks.listens(event):
+            self._tell_all((await self._fire(self.agent.hooks, event, told)).messages)
+
+    async def _fire(self, hooks: Hooks, event: str, told: Mapping[str, Any] | None = None) -> HookOutcome:
+        """Run hooks; what they do where the agent works is marked as its own work."""
+        async with self.agent.station.working() if hooks.listens(event) else nullcontext():
+            return await hooks.fire(event, told)
 
     def _tell_all(self, messages: tuple[str, ...]) -> None:
         for message in messages:

@@ -6,13 +6,15 @@ Law: whoever waits for a merge waits without a slot. Cancelled or stopped while 
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from ggactors.actors.agent import AgentActor
     from ggactors.runtime.fairlock import FairLock
+
+T = TypeVar("T")
 
 _A_MERGE = "a merge into the main workspace"
 
@@ -38,6 +40,17 @@ async def sharing_tree(agent: AgentActor, *, force: bool = False) -> AsyncIterat
         yield
     finally:
         tree.give_shared()
+
+
+async def at_work(
+    agent: AgentActor, tool: str, work: Callable[[], Awaitable[T]], *, touches_tree: bool
+) -> tuple[T, str | None]:
+    """Do what a call asks for, sharing the tree with merges if it touches it; give with it what the model must be told (M6)."""
+    if agent.station.tree is None or not touches_tree:
+        return await work(), None
+    async with sharing_tree(agent), agent.station.working():
+        done = await work()
+        return done, await agent.station.after_call(tool)
 
 
 async def _suspended(agent: AgentActor, tree: FairLock) -> None:

@@ -6,11 +6,12 @@ Law: every call gets exactly one result, and the results stand in the order of t
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from attrs import define, evolve, field
 
-from ggactors.actors.sharing import sharing_tree
+from ggactors.actors.sharing import at_work
 from ggactors.actors.waiting import Waiting
 from ggactors.protocol.board import WaitBegan, WaitSettled
 from ggactors.protocol.events import AssistantMessage, ToolAnswered, ToolCalled
@@ -143,14 +144,9 @@ class Turn:
         refused = await agent.approvals.refusal(agent, call.tool, call.args)
         if refused is not None:
             return ToolResult(call_id=call.id, tool=call.tool, ok=False, code=refused.code, output=refused.message)
-        if agent.station.tree is None or not agent.toolbox.touches_tree(call.tool):
-            return await agent.toolbox.call(call)
-        async with sharing_tree(agent), agent.station.working():
-            result = await agent.toolbox.call(call)
-            note = await agent.station.after_call(call.tool)
-        if note is None:
-            return result
-        return evolve(result, output=f"{result.output.rstrip()}\n{note}")
+        touches_tree = agent.toolbox.touches_tree(call.tool)
+        result, note = await at_work(agent, call.tool, partial(agent.toolbox.call, call), touches_tree=touches_tree)
+        return result if note is None else evolve(result, output=f"{result.output.rstrip()}\n{note}")
 
     # ------------------------------------------------------------ waits
 
