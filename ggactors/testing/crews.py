@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from ggactors.app.session import Run
@@ -133,3 +133,11 @@ async def run_to_end(
             nursery.start_soon(watch)
             outcome = await run.outcome()
         return outcome, seen
+
+
+def of_type(events: Iterable[Event], kind: str, /, agent: str | None = None, **fields: Any) -> list[Any]:
+    """Pick the events of a type, of an agent, and with these values in their fields."""
+    wanted = fields if agent is None else {"agent": agent, **fields}
+    return [
+        one for one in events if one.type == kind and all(getattr(one, key) == value for key, value in wanted.items())
+    ]

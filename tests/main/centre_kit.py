@@ -14,11 +14,6 @@ def simulated(run):
     return trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
 
 
-def of_type(run, kind, /, **fields):
-    found = [event for event in run.events if event.type == kind]
-    return [event for event in found if all(getattr(event, name) == value for name, value in fields.items())]
-
-
 class Account:
     """An account that refuses until a moment of the clock, with the wait it asks for; it notes who asks when."""
 

@@ -13,6 +13,7 @@ from ggactors.ports import ModelFault
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
 from ggactors.rules.compaction import PINS, SUMMARY
 from ggactors.rules.retelling import messages_of
+from ggactors.testing.crews import of_type
 from ggactors.testing.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -121,11 +122,6 @@ def play(source: Windowed, *, capabilities: list[Any] | None = None, **more: Any
     return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0)), run
 
 
-def of_type(run: Simulation, kind: str, agent: str | None = None) -> list[Any]:
-    """List the events of a type."""
-    return [event for event in run.events if event.type == kind and agent in (None, event.agent)]
-
-
 def check(source: Windowed, run: Simulation, agent: str = "root") -> None:
     """Check what holds of every conversation, compacted or not, and that its facts retell it."""
     asked = source.turns(agent)
@@ -149,7 +145,7 @@ def check(source: Windowed, run: Simulation, agent: str = "root") -> None:
         assert len(pins) <= 1
         assert sum(message.text.startswith(SUMMARY) for message in messages) <= 1
         breaks += before is not None and messages[: len(before.messages)] != before.messages
-    assert breaks <= len(of_type(run, "compacted", agent)), "the prefix is stable between compactions"
+    assert breaks <= len(of_type(run.events, "compacted", agent)), "the prefix is stable between compactions"
     facts = [AGENT_FACTS.unpack(packed) for packed in run.journal.stream("agents")]
     retold = messages_of(facts, agent, system=first[0].text)
     last = asked[-1].messages

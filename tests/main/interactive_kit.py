@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import trio
 
 import ggactors
+from ggactors.testing.crews import of_type
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,11 +46,7 @@ async def session(place: Path, replies, *, task="", limits=None, profile=None, *
 
 
 def kinds(run, kind, **fields):
-    return [
-        event
-        for event in run.seen
-        if event.type == kind and all(getattr(event, name) == value for name, value in fields.items())
-    ]
+    return of_type(run.seen, kind, **fields)
 
 
 async def left(run):

@@ -10,6 +10,7 @@ import trio.testing
 from attrs import define, field
 
 from ggactors.models.script import script_of
+from ggactors.testing.crews import of_type
 from ggactors.testing.memory import MemoryRepository
 from ggactors.testing.simulation import Simulation
 
@@ -66,11 +67,6 @@ def children(*names: str) -> tuple[str, dict[str, Any]]:
 def message(agent: str, text: str) -> tuple[str, dict[str, Any]]:
     """Write a call that sends a message."""
     return "send_message", {"agent": agent, "text": text}
-
-
-def of_type(events: Sequence[Event], kind: str, agent: str | None = None) -> list[Any]:
-    """Pick the events of a type, and of an agent."""
-    return [event for event in events if event.type == kind and agent in (None, event.agent)]
 
 
 def ends(events: Sequence[Event]) -> dict[str, str]:

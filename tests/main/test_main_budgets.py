@@ -17,16 +17,12 @@ from ggactors.protocol.crew import Limits, SpendLimits
 from ggactors.protocol.model import ModelTraits, Usage
 from ggactors.protocol.values import Status
 from ggactors.rules.spend import Verdict
-from ggactors.testing.crews import crew_document, finish, issue, turn, wait
+from ggactors.testing.crews import crew_document, finish, issue, of_type, turn, wait
 from ggactors.testing.simulation import Simulation
 
 
 def simulated(run):
     return trio.run(run.run, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-def of_type(events, kind):
-    return [event for event in events if event.type == kind]
 
 
 # ------------------------------------------------------------ the purse

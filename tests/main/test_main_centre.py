@@ -7,7 +7,7 @@ from random import Random
 
 import trio
 import trio.testing
-from centre_kit import Account, of_type, simulated, two_models
+from centre_kit import Account, simulated, two_models
 
 from ggactors.actors.presence import Presence
 from ggactors.app.masking import MaskedModel
@@ -15,7 +15,7 @@ from ggactors.app.staff import AGENT_FACTS
 from ggactors.ports import LaunchRefused, ModelFault
 from ggactors.protocol.model import ModelReply, ToolCall, Usage
 from ggactors.protocol.values import Problem, Status
-from ggactors.testing.crews import finish, issue, shell, turn, wait, write
+from ggactors.testing.crews import finish, issue, of_type, shell, turn, wait, write
 from ggactors.testing.memory import MemoryRepository, broken
 from ggactors.testing.simprograms import SimPrograms, written
 from ggactors.testing.simulation import Simulation
@@ -125,8 +125,8 @@ def test_a_disk_that_refuses_after_a_command_in_main_is_no_defect_D8():
     outcome = simulated(run)
     assert not run.crashes
     assert (outcome.status, left) == (Status.COMPLETED, [])
-    assert [event.tool for event in of_type(run, "tool_call")] == ["shell", "finish"]
-    assert any("could not be looked at" in event.message for event in of_type(run, "log"))
+    assert [event.tool for event in of_type(run.events, "tool_call")] == ["shell", "finish"]
+    assert any("could not be looked at" in event.message for event in of_type(run.events, "log"))
 
 
 # ------------------------------------------------------------ waits and interrupts
@@ -166,7 +166,7 @@ def test_a_wait_cut_short_as_it_is_told_to_the_board_holds_nobody_later_Q1_H45()
         return began
 
     began = trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-    told = of_type(run, "tool_result", agent="root")
+    told = of_type(run.events, "tool_result", agent="root")
     assert [event.code for event in told if event.code] == ["unavailable"]
     assert seen[-1] - began < 100
 
@@ -189,7 +189,7 @@ def test_who_waits_two_hours_for_its_last_model_goes_back_to_the_first_once_that
     assert took < 300
     assert len(second.asked) == 1
     assert len(first.asked) < 12
-    states = [event.state for event in of_type(run, "agent_state", agent="root")]
+    states = [event.state for event in of_type(run.events, "agent_state", agent="root")]
     assert all(before != after for before, after in itertools.pairwise(states))
 
 
@@ -316,8 +316,8 @@ def stopped_at_the_first_wait(**more):
 def test_a_turn_that_a_stop_cuts_in_a_wait_is_judged_and_its_calls_are_answered_in_the_journal_C1_E9():
     script = {"root": [turn(issue("A")), wait("ISSUE-1"), finish()], "*": [finish() | {"delaySecs": 50}]}
     run = stopped_at_the_first_wait(script=script)
-    assert [event.outcome for event in of_type(run, "turn_outcome", agent="root")] == ["progressed"] * 2
-    assert of_type(run, "tool_result", agent="root")[-1].output == "the run is stopping"
+    assert [event.outcome for event in of_type(run.events, "turn_outcome", agent="root")] == ["progressed"] * 2
+    assert of_type(run.events, "tool_result", agent="root")[-1].output == "the run is stopping"
     facts = facts_of(run)
     assert facts.count("ReplyTaken") == facts.count("CallsAnswered")
 
@@ -333,9 +333,9 @@ def test_a_program_that_a_stop_cuts_in_a_call_leaves_nothing_open_either_E8_E9()
         document={"board": False, "agents": {"lead": lead}},
         programs=SimPrograms(),
     )
-    called, answered = ([event.call_id for event in of_type(run, kind)] for kind in ("tool_call", "tool_result"))
+    called, answered = ([event.call_id for event in of_type(run.events, kind)] for kind in ("tool_call", "tool_result"))
     assert sorted(called) == sorted(answered)
-    (execution,) = of_type(run, "code_execution")
+    (execution,) = of_type(run.events, "code_execution")
     assert (execution.ok, execution.finished, execution.revoked) == (False, False, True)
-    assert len(of_type(run, "turn_outcome")) == 1
+    assert len(of_type(run.events, "turn_outcome")) == 1
     assert facts_of(run).count("CallsAnswered") == 1

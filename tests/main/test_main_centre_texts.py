@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import trio
 import trio.testing
-from centre_kit import Account, of_type, simulated, two_models
+from centre_kit import Account, simulated, two_models
 
 from ggactors.protocol.model import ModelReply, ToolCall
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, turn, wait
+from ggactors.testing.crews import finish, issue, of_type, turn, wait
 from ggactors.testing.simulation import Simulation
 
 # ------------------------------------------------------------ texts
@@ -18,7 +18,7 @@ from ggactors.testing.simulation import Simulation
 def fates(run):
     """Give what became of every text, by its words."""
     told = {}
-    for event in of_type(run, "message"):
+    for event in of_type(run.events, "message"):
         told.setdefault(event.text, []).append(event.state)
     return told
 
@@ -219,7 +219,7 @@ def test_a_stall_that_ends_by_an_edge_that_was_dropped_is_no_longer_shown_H42():
 
     run = Simulation(script=script, document={"params": {"maxRetries": 0}, "limits": {"maxTurns": 5}}, watch=watch)
     simulated(run)
-    told = [(one.issue, one.state) for one in of_type(run, "attention", kind="stall")]
+    told = [(one.issue, one.state) for one in of_type(run.events, "attention", kind="stall")]
     assert sorted(told) == [(name, state) for name in ("ISSUE-3", "ISSUE-4") for state in ("open", "settled")]
     assert left == []
 
@@ -235,6 +235,6 @@ def test_an_approval_that_nobody_gives_keeps_no_run_beyond_its_ceiling_C2_H42():
     )
     outcome = simulated(run)
     assert outcome.status is Status.TIMED_OUT
-    assert [one.state for one in of_type(run, "attention")] == ["open", "expired"]
-    (refused,) = of_type(run, "tool_result")
+    assert [one.state for one in of_type(run.events, "attention")] == ["open", "expired"]
+    (refused,) = of_type(run.events, "tool_result")
     assert "nobody answered within 100 s" in refused.output

@@ -10,7 +10,7 @@ import pytest
 from ggactors.programs.artifacts import problems
 from ggactors.protocol.program import Language
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, run_to_end, turn, write, write_crew
+from ggactors.testing.crews import finish, of_type, run_to_end, turn, write, write_crew
 from ggactors.testing.repos import make_repo
 
 if TYPE_CHECKING:
@@ -43,10 +43,6 @@ LEAD = {"capabilities": [*HANDS, code(), BOARD]}
 def says(*programs: str) -> dict[str, Any]:
     """Write a reply that submits programs."""
     return {"programs": list(programs)} if len(programs) > 1 else {"program": programs[0]}
-
-
-def of_type(events, kind, agent=None):
-    return [event for event in events if event.type == kind and agent in (None, event.agent)]
 
 
 def told(home: Path, agent: str) -> list[str]:

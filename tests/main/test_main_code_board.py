@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from test_main_code import BOARD, CODER, HANDS, LEAD, code, needs_sandbox, of_type, outcomes, says, told
+from test_main_code import BOARD, CODER, HANDS, LEAD, code, needs_sandbox, outcomes, says, told
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, run_to_end, shell, turn, write_crew
+from ggactors.testing.crews import finish, of_type, run_to_end, shell, turn, write_crew
 from ggactors.testing.repos import make_repo
 
 pytestmark = needs_sandbox

@@ -7,12 +7,12 @@ import time
 
 import pytest
 import trio
-from test_main_code import BOARD, CODER, HANDS, LEAD, alone, code, needs_sandbox, of_type, outcomes, says, told
+from test_main_code import BOARD, CODER, HANDS, LEAD, alone, code, needs_sandbox, outcomes, says, told
 
 from ggactors.actors.coding import MOST_LETTERS, MOST_USES
 from ggactors.protocol.values import Status
 from ggactors.rules.telling import MOST_CALLS, MOST_TEXT
-from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 
 pytestmark = needs_sandbox

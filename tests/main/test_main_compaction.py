@@ -12,7 +12,6 @@ from compaction_kit import (
     check,
     compaction,
     done,
-    of_type,
     pinned,
     play,
     size,
@@ -27,6 +26,7 @@ from ggactors.protocol.crew import CompactionSpec
 from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
 from ggactors.protocol.values import Status
 from ggactors.protocol.workbench import FileRead
+from ggactors.testing.crews import of_type
 from ggactors.testing.journals import MemoryJournal
 
 
@@ -35,7 +35,7 @@ def test_a_conversation_near_its_window_is_summed_up_by_its_own_model_and_goes_o
     outcome, run = play(source)
     assert (outcome.status, outcome.exit_code) == ("completed", 0)
     check(source, run)
-    told = of_type(run, "compacted")
+    told = of_type(run.events, "compacted")
     assert len(told) >= 2
     assert all(one.after < one.before and not one.fallback for one in told)
     last = source.turns()[-1]
@@ -70,7 +70,7 @@ def test_what_the_provider_counts_goes_before_the_estimate():
     source = Windowed(answer=answer, traits=WINDOW)
     outcome, run = play(source)
     assert outcome.exit_code == 0
-    (told,) = of_type(run, "compacted")
+    (told,) = of_type(run.events, "compacted")
     assert told.before >= 7000
     assert pinned(source.turns()[6])
     assert not pinned(source.turns()[5])
@@ -86,7 +86,7 @@ def test_a_provider_that_always_counts_the_same_does_not_make_it_thrash():
 
     outcome, run = play(Windowed(answer=answer, traits=WINDOW))
     assert outcome.exit_code == 0
-    assert 1 <= len(of_type(run, "compacted")) <= 10, "no oftener than every few turns"
+    assert 1 <= len(of_type(run.events, "compacted")) <= 10, "no oftener than every few turns"
 
 
 def test_an_overflow_is_answered_by_a_compaction_also_where_no_window_is_known():
@@ -95,8 +95,8 @@ def test_an_overflow_is_answered_by_a_compaction_also_where_no_window_is_known()
     assert outcome.exit_code == 0
     assert source.refused >= 1
     check(source, run)
-    assert of_type(run, "compacted")
-    assert all(one.outcome != "error" for one in of_type(run, "turn_outcome"))
+    assert of_type(run.events, "compacted")
+    assert all(one.outcome != "error" for one in of_type(run.events, "turn_outcome"))
     assert summed_up(source.turns()[-1])
 
 
@@ -105,7 +105,7 @@ def test_without_the_capability_an_overflow_is_a_model_error_that_names_it():
     assert (outcome.status, outcome.exit_code) == ("model_error", 1)
     assert "prompt is too long" in outcome.summary
     assert "switch on the capability compaction" in outcome.summary
-    assert not of_type(run, "compacted")
+    assert not of_type(run.events, "compacted")
 
 
 def refuse(_):
@@ -127,7 +127,7 @@ def test_a_summary_that_fails_never_loses_the_thread(summary):
     outcome, run = play(source)
     assert outcome.exit_code == 0
     check(source, run)
-    told = of_type(run, "compacted")
+    told = of_type(run.events, "compacted")
     assert told
     assert all(one.fallback for one in told)
     last = source.turns()[-1].messages
@@ -183,7 +183,7 @@ def test_an_ending_declared_instead_of_a_summary_ends_the_session_E3():
     source = Windowed(answer=working(30, summary=lambda request: done(request.turn, "enough")), traits=WINDOW)
     outcome, run = play(source)
     assert (outcome.status, outcome.summary) == ("completed", "enough")
-    assert not of_type(run, "compacted")
+    assert not of_type(run.events, "compacted")
 
 
 def test_the_tokens_of_a_summary_are_counted_once_like_any_others():
@@ -196,7 +196,7 @@ def test_the_tokens_of_a_summary_are_counted_once_like_any_others():
     outcome, run = play(source)
     calls = len(source.seen)
     assert any(map(asks_summary, source.seen))
-    assert len(of_type(run, "usage")) == calls
+    assert len(of_type(run.events, "usage")) == calls
     assert outcome.usage["input"] == sum(size(request) // 4 for request in source.seen)
     assert outcome.cost == 0.5 * calls
 
@@ -209,8 +209,8 @@ def test_a_spend_ceiling_met_by_a_summary_stops_the_run():
 
     outcome, run = play(Windowed(answer=answer, traits=WINDOW), document={"limits": {"maxTokens": 400}})
     assert outcome.status == "limit_exceeded"
-    assert [one.limit for one in of_type(run, "limit_exceeded")] == ["maxTokens"]
-    assert len(of_type(run, "compacted")) == 1
+    assert [one.limit for one in of_type(run.events, "limit_exceeded")] == ["maxTokens"]
+    assert len(of_type(run.events, "compacted")) == 1
 
 
 def test_a_run_that_is_stopped_meanwhile_asks_no_more_of_the_model():
@@ -232,7 +232,7 @@ def test_a_journal_that_breaks_at_a_compaction_leaves_the_conversation_before_it
     source = Windowed(answer=working(8), traits=WINDOW)
     outcome, run = play(source, journal=MemoryJournal(breaks_at=at))
     assert outcome.status == "internal_error"
-    assert not of_type(run, "compacted")
+    assert not of_type(run.events, "compacted")
     check(source, run)
 
 
@@ -242,7 +242,7 @@ def test_a_refused_key_ends_the_agent_also_while_it_sums_up():
 
     outcome, run = play(Windowed(answer=working(20, summary=revoked), traits=WINDOW))
     assert (outcome.status, outcome.exit_code) == ("auth_error", 1)
-    assert not of_type(run, "compacted")
+    assert not of_type(run.events, "compacted")
 
 
 def test_a_conversation_that_cannot_be_made_shorter_goes_on_as_long_as_it_fits():
@@ -250,7 +250,7 @@ def test_a_conversation_that_cannot_be_made_shorter_goes_on_as_long_as_it_fits()
     outcome, run = play(source, task="x" * 24_000)
     assert outcome.exit_code == 0
     check(source, run)
-    assert len(of_type(run, "compacted")) <= 1
+    assert len(of_type(run.events, "compacted")) <= 1
 
 
 def test_who_cannot_read_files_is_pointed_to_none():
@@ -263,7 +263,7 @@ def test_who_cannot_read_files_is_pointed_to_none():
     outcome, run = play(source, capabilities=[{"id": "tasks"}, compaction()], bench=lambda _: Reader(""))
     assert outcome.exit_code == 0
     check(source, run)
-    assert of_type(run, "compacted")
+    assert of_type(run.events, "compacted")
     assert "kept in" not in pinned(source.turns()[-1])
 
 
@@ -280,7 +280,7 @@ def test_a_threshold_and_the_turns_kept_are_the_crews():
     outcome, run = play(source, capabilities=[*HANDS, compaction(threshold=0.3, keepTurns=1)])
     assert outcome.exit_code == 0
     check(source, run)
-    assert all(one.before < 9_000 for one in of_type(run, "compacted"))
+    assert all(one.before < 9_000 for one in of_type(run.events, "compacted"))
     at = next(n for n, request in enumerate(source.turns()) if pinned(request))
     assert sum(m.role == "assistant" for m in source.turns()[at].messages) == 1
 

@@ -15,7 +15,6 @@ from compaction_kit import (
     check,
     compaction,
     done,
-    of_type,
     pinned,
     play,
     working,
@@ -26,7 +25,7 @@ from ggactors.programs.artifacts import problems
 from ggactors.protocol.model import ModelReply, ToolCall
 from ggactors.protocol.program import Language
 from ggactors.protocol.skills import Skill, SkillsSpec
-from ggactors.testing.crews import crew_document, run_to_end, write_crew
+from ggactors.testing.crews import crew_document, of_type, run_to_end, write_crew
 
 
 def test_what_persons_and_agents_say_crosses_word_for_word():
@@ -75,8 +74,8 @@ def test_the_board_and_what_is_waited_for_survive_a_compaction_B11():
     outcome, run = play(source, capabilities=[*HANDS, compaction(), board], document={"board": True})
     assert (outcome.exit_code, outcome.issues) == (0, {"ISSUE-1": "done", "ISSUE-2": "done"})
     check(source, run)
-    assert of_type(run, "compacted", "root")
-    results = {event.call_id: event.output for event in of_type(run, "tool_result", "root")}
+    assert of_type(run.events, "compacted", "root")
+    results = {event.call_id: event.output for event in of_type(run.events, "tool_result", "root")}
     shown = json.loads(results["c13"])
     assert {one["id"] for one in shown["issues"]} == {"ISSUE-1", "ISSUE-2"}
     assert json.loads(results["c14"])["state"] == "done"
@@ -100,7 +99,7 @@ def test_skills_in_use_cross_word_for_word_and_once():
     outcome, run = play(source, crew=crew, skills={"s": (Skill(name="testing", description="d", body=body),)})
     assert outcome.exit_code == 0
     check(source, run)
-    assert len(of_type(run, "compacted")) >= 2
+    assert len(of_type(run.events, "compacted")) >= 2
     whole = "\n".join(m.text for m in source.turns()[-1].messages)
     assert whole.count(body) == 1
 
@@ -125,7 +124,7 @@ def test_hooks_hear_of_a_compaction_and_the_later_ones_may_add_a_message():
     assert (first["event"], first["reason"], first["window"]) == ("pre-compact", "threshold", 8000)
     assert (second["event"], second["fallback"], second["after"] < second["tokens"]) == ("post-compact", False, True)
     assert any(m.text == "Remember the milk." for m in source.turns()[-1].messages)
-    assert {one.outcome for one in of_type(run, "hook") if one.event == "pre-compact"} == {"failed"}
+    assert {one.outcome for one in of_type(run.events, "hook") if one.event == "pre-compact"} == {"failed"}
 
 
 @pytest.mark.skipif(

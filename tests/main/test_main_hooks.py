@@ -11,7 +11,18 @@ import pytest
 import ggactors
 from ggactors.ports import LaunchRefused, SessionComplete
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import crew_document, finish, issue, run_to_end, shell, turn, wait, write, write_crew
+from ggactors.testing.crews import (
+    crew_document,
+    finish,
+    issue,
+    of_type,
+    run_to_end,
+    shell,
+    turn,
+    wait,
+    write,
+    write_crew,
+)
 from ggactors.testing.repos import make_repo
 
 GO_ON = 'echo \'{"action": "continue"}\''
@@ -20,10 +31,6 @@ GO_ON = 'echo \'{"action": "continue"}\''
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-def of_type(events, kind):
-    return [event for event in events if event.type == kind]
 
 
 def hook(event: str, command: str | None = None, **action: Any) -> dict[str, Any]:

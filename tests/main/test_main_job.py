@@ -5,17 +5,13 @@ from pathlib import Path
 import pytest
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo, tree_bytes
 
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "state"
-
-
-def of_type(events, kind):
-    return [event for event in events if event.type == kind]
 
 
 def states_of(events, issue_id):

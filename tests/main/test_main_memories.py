@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from test_main_code import CODER, HANDS, code, needs_sandbox, of_type, says, told
+from test_main_code import CODER, HANDS, code, needs_sandbox, says, told
 
-from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, turn, wait, write_crew
 from ggactors.testing.repos import make_repo
 
 if TYPE_CHECKING:

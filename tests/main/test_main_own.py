@@ -11,7 +11,7 @@ from ggactors.ports import LaunchRefused
 from ggactors.programs.artifacts import problems
 from ggactors.protocol.program import Language
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, run_to_end, turn, write_crew
+from ggactors.testing.crews import finish, of_type, run_to_end, turn, write_crew
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,10 +20,6 @@ needs_sandbox = pytest.mark.skipif(
     bool(problems([Language.PYTHON])), reason="the extra [code] is not installed: pip install 'ggactors[code]'"
 )
 CODE = {"id": "responses-as-code", "params": {"language": "python"}}
-
-
-def of_type(events, kind, agent=None):
-    return [event for event in events if event.type == kind and agent in (None, event.agent)]
 
 
 def asks(tool: str, **args: Any) -> tuple[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ import trio.testing
 
 from ggactors.protocol.values import Status
 from ggactors.testing.accounts import Account
-from ggactors.testing.crews import finish, issue, turn, wait
+from ggactors.testing.crews import finish, issue, of_type, turn, wait
 from ggactors.testing.simulation import Simulation
 
 
@@ -21,10 +21,6 @@ def simulated(run: Simulation):
         return outcome, trio.current_time()
 
     return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0))
-
-
-def of_type(events, kind):
-    return [event for event in events if event.type == kind]
 
 
 def fleet(count: int, *, filed=None) -> dict:

@@ -7,13 +7,9 @@ import trio
 import trio.testing
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, run_to_end, turn, wait, write, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 from ggactors.testing.simulation import Simulation
-
-
-def of_type(events, kind):
-    return [event for event in events if event.type == kind]
 
 
 async def run_of(tmp_path, script, **document):

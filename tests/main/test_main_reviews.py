@@ -3,7 +3,7 @@
 import trio.testing
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, turn, wait, write
+from ggactors.testing.crews import finish, issue, of_type, turn, wait, write
 from ggactors.testing.simulation import Simulation
 
 APPROVE = turn(("approve", {}))
@@ -22,17 +22,13 @@ def simulate(script, **more):
     return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0)), run
 
 
-def of_type(run, kind):
-    return [event for event in run.events if event.type == kind]
-
-
 REVIEWED = [turn(issue("Reviewed", reviewers=["critic", "critic"])), wait("ISSUE-1"), finish()]
 
 
 def test_every_reviewer_must_approve_before_the_work_is_merged_R6_R9():
     outcome, run = simulate({"root": REVIEWED, "ISSUE-1.0i": [turn(write("a", "a")), finish()], "*r": [APPROVE]})
     assert outcome.exit_code == 0
-    (review,) = of_type(run, "issue_review")
+    (review,) = of_type(run.events, "issue_review")
     assert (review.round, review.verdict, review.reviewer) == (1, "approved", None)
     assert [approval["agent"] for approval in review.approvals] == ["ISSUE-1.0i.0r", "ISSUE-1.0i.1r"]
     assert review.approvals[0] == {"agent": "ISSUE-1.0i.0r", "profile": "critic", "profileName": "critic"}
@@ -52,14 +48,14 @@ def test_changes_requested_send_the_issue_back_with_numbered_items_and_spend_no_
         document={"params": {"maxRetries": 0}},
     )
     assert outcome.exit_code == 0
-    first, second = of_type(run, "issue_review")
+    first, second = of_type(run.events, "issue_review")
     assert (first.verdict, first.items, first.reviewer["agent"]) == (
         "changes_requested",
         ("first", "second"),
         "ISSUE-1.0i.0r",
     )
     assert (second.round, second.verdict) == (2, "approved")
-    spawned = {event.agent: event for event in of_type(run, "agent_spawned")}
+    spawned = {event.agent: event for event in of_type(run.events, "agent_spawned")}
     assert "ISSUE-1.0i.1r" not in spawned
     assert "1. first" in spawned["ISSUE-1.1i"].brief
     assert "2. second" in spawned["ISSUE-1.1i"].brief
@@ -79,7 +75,7 @@ def test_a_retry_of_a_rework_keeps_the_items_in_its_brief_R5():
         }
     )
     assert outcome.exit_code == 0
-    brief = next(event.brief for event in of_type(run, "agent_spawned") if event.agent == "ISSUE-1.2i")
+    brief = next(event.brief for event in of_type(run.events, "agent_spawned") if event.agent == "ISSUE-1.2i")
     assert "1. mend it" in brief
     assert "ISSUE-1.1i" in brief
 
@@ -90,11 +86,11 @@ def test_a_reviewer_that_ends_without_a_verdict_fails_the_issue_R7():
         document={"limits": {"maxConsecutiveErrors": 2}},
     )
     assert outcome.issues == {"ISSUE-1": "failed"}
-    (review,) = of_type(run, "issue_review")
+    (review,) = of_type(run.events, "issue_review")
     assert review.verdict == "not_held"
     assert "limit_exceeded" in review.reason
     assert not run.repository.merged
-    assert [event.merged for event in of_type(run, "worktree_merged")] == [False]
+    assert [event.merged for event in of_type(run.events, "worktree_merged")] == [False]
 
 
 def test_what_a_reviewer_changes_is_saved_and_put_back_and_never_merges_R8():
@@ -122,7 +118,7 @@ def test_an_ending_of_the_other_group_is_unavailable_and_names_the_own_ones_E4()
         }
     )
     assert outcome.exit_code == 0
-    refused = [event for event in of_type(run, "tool_result") if event.code == "unavailable"]
+    refused = [event for event in of_type(run.events, "tool_result") if event.code == "unavailable"]
     assert [event.agent for event in refused] == ["ISSUE-1.0i", "ISSUE-1.0i.0r"]
     assert "finish" in refused[0].output
     assert "approve" in refused[1].output
@@ -140,12 +136,12 @@ def test_a_conflict_is_resolved_by_the_merge_agent_and_believed_when_git_agrees_
         {**CONFLICT, "ISSUE-2.0m": [finish("done already"), turn(write("f", "left\nright\n")), finish("both kept")]}
     )
     assert outcome.exit_code == 0
-    merged = {event.issue: event for event in of_type(run, "worktree_merged")}
+    merged = {event.issue: event for event in of_type(run.events, "worktree_merged")}
     assert merged["ISSUE-2"].merge_agent == "ISSUE-2.0m"
     assert merged["ISSUE-2"].conflicts == ("f",)
     assert not merged["ISSUE-2"].one_sided
     assert run.repository.files == {"f": "left\nright\n"}
-    held = [event for event in of_type(run, "tool_result") if event.agent == "ISSUE-2.0m" and not event.ok]
+    held = [event for event in of_type(run.events, "tool_result") if event.agent == "ISSUE-2.0m" and not event.ok]
     assert "markers" in held[0].output
 
 
@@ -153,7 +149,7 @@ def test_a_merge_the_agent_could_not_finish_is_aborted_and_fails_the_issue_M4():
     outcome, run = simulate({**CONFLICT, "ISSUE-2.0m": [{"error": {"status": 400}}]})
     assert outcome.issues == {"ISSUE-1": "done", "ISSUE-2": "failed"}
     assert run.repository.files == {"f": "left\n"}
-    merged = {event.issue: event for event in of_type(run, "worktree_merged")}
+    merged = {event.issue: event for event in of_type(run.events, "worktree_merged")}
     assert not merged["ISSUE-2"].merged
     assert merged["ISSUE-2"].saved_ref in run.repository.saved
 
@@ -170,7 +166,7 @@ def test_with_one_slot_a_root_whose_issue_conflicts_completes_S6():
     assert outcome.exit_code == 0
     assert outcome.issues == {"ISSUE-1": "done"}
     assert run.repository.files == {"f": "roots\nissues\n"}
-    assert [event.merge_agent for event in of_type(run, "worktree_merged")] == ["ISSUE-1.0m"]
+    assert [event.merge_agent for event in of_type(run.events, "worktree_merged")] == ["ISSUE-1.0m"]
 
 
 def test_a_cancel_during_a_review_parks_it_and_fails_nothing_D5():
@@ -183,8 +179,8 @@ def test_a_cancel_during_a_review_parks_it_and_fails_nothing_D5():
     )
     assert outcome.exit_code == 130
     assert outcome.issues == {"ISSUE-1": "in_review"}
-    assert not of_type(run, "issue_review")
-    assert not of_type(run, "worktree_merged")
+    assert not of_type(run.events, "issue_review")
+    assert not of_type(run.events, "worktree_merged")
 
 
 def test_a_cancel_during_a_merge_agent_aborts_the_merge_and_fails_nothing_D5():

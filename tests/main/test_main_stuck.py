@@ -8,7 +8,7 @@ import trio.testing
 from interactive_kit import kinds, left, session
 
 from ggactors.ports import LaunchRefused
-from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 from ggactors.testing.simulation import Simulation
 
@@ -22,10 +22,6 @@ def play(script, **more):
         return await run.run()
 
     return trio.run(main, clock=trio.testing.MockClock(autojump_threshold=0)), run
-
-
-def of_type(run, kind, agent=None):
-    return [event for event in run.events if event.type == kind and agent in (None, event.agent)]
 
 
 def heard(run, agent="root"):
@@ -44,14 +40,14 @@ def test_the_same_failing_call_is_nudged_twice_and_then_ends_the_root_with_exit_
     outcome, run = play(script, document=ALONE)
     assert (outcome.status, outcome.exit_code) == ("stuck", 3)
     assert "tool error" in outcome.summary
-    told = [(one.repeats, one.nudges, one.cause) for one in of_type(run, "stuck")]
+    told = [(one.repeats, one.nudges, one.cause) for one in of_type(run.events, "stuck")]
     assert told == [(3, 1, "tool error"), (4, 2, "tool error"), (5, 2, "tool error")]
     nudges = heard(run)
     assert len(nudges) == 2
     assert "You have done the same thing 3 times" in nudges[0]
     assert "there is no file no-such-file" in nudges[0]
-    assert of_type(run, "turn_outcome")[-1].turns == 5
-    assert of_type(run, "session_summary")[0].status == "stuck"
+    assert of_type(run.events, "turn_outcome")[-1].turns == 5
+    assert of_type(run.events, "session_summary")[0].status == "stuck"
 
 
 def test_an_issues_stuck_agent_is_an_unfinished_attempt_G6_D5():
@@ -62,9 +58,9 @@ def test_an_issues_stuck_agent_is_an_unfinished_attempt_G6_D5():
     }
     outcome, run = play(script)
     assert (outcome.exit_code, outcome.issues) == (0, {"ISSUE-1": "done"})
-    ended = {one.agent: one.status for one in of_type(run, "agent_state") if one.state == "ended"}
+    ended = {one.agent: one.status for one in of_type(run.events, "agent_state") if one.state == "ended"}
     assert (ended["ISSUE-1.0i"], ended["ISSUE-1.1i"]) == ("stuck", "completed")
-    brief = next(one.brief for one in of_type(run, "agent_spawned") if one.agent == "ISSUE-1.1i")
+    brief = next(one.brief for one in of_type(run.events, "agent_spawned") if one.agent == "ISSUE-1.1i")
     assert "(stuck)" in brief
 
 
@@ -72,8 +68,8 @@ def test_two_calls_in_turns_do_not_hide_a_loop_G6():
     other = ("list_dir", {"path": "."})
     outcome, run = play({"root": [turn(LOOK), turn(other)] * 20}, document=ALONE)
     assert outcome.status == "stuck"
-    assert [one.repeats for one in of_type(run, "stuck")] == [3, 4, 5]
-    assert of_type(run, "turn_outcome")[-1].turns == 10
+    assert [one.repeats for one in of_type(run.events, "stuck")] == [3, 4, 5]
+    assert of_type(run.events, "turn_outcome")[-1].turns == 10
 
 
 def test_a_reply_of_prose_in_between_neither_hides_a_loop_nor_counts_G6():
@@ -81,14 +77,14 @@ def test_a_reply_of_prose_in_between_neither_hides_a_loop_nor_counts_G6():
         {"root": [turn(LOOK), {"text": "hm"}] * 20}, document={**ALONE, "limits": {"maxErrorRate": None}}
     )
     assert outcome.status == "stuck"
-    assert [one.repeats for one in of_type(run, "stuck")] == [3, 4, 5]
+    assert [one.repeats for one in of_type(run.events, "stuck")] == [3, 4, 5]
 
 
 def test_outages_never_count_G6():
     storm = {"error": {"status": 503}, "repeat": 8}
     outcome, run = play({"root": [storm, turn(LOOK), storm, turn(LOOK), storm, finish()]}, document=ALONE)
     assert outcome.exit_code == 0
-    assert not of_type(run, "stuck")
+    assert not of_type(run.events, "stuck")
 
 
 def test_endings_that_are_refused_or_blocked_are_never_counted_G1():
@@ -100,7 +96,7 @@ def test_endings_that_are_refused_or_blocked_are_never_counted_G1():
     script = {"root": [*[turn(blank)] * 6, *[turn(("finish", {"summary": "done"}))] * 6, *[turn(("approve", {}))] * 6]}
     outcome, run = play(script, document={**ALONE, "limits": {"maxTurns": 18}}, hooks=(Never(),))
     assert outcome.status == "exhausted"
-    assert not of_type(run, "stuck")
+    assert not of_type(run.events, "stuck")
 
 
 def test_an_edit_repeated_between_blocked_endings_is_still_a_loop_H35():
@@ -114,7 +110,7 @@ def test_an_edit_repeated_between_blocked_endings_is_still_a_loop_H35():
         hooks=(Never(),),
     )
     assert outcome.status == "stuck"
-    assert of_type(run, "turn_outcome")[-1].turns == 9
+    assert of_type(run.events, "turn_outcome")[-1].turns == 9
 
 
 def test_what_the_operator_says_starts_the_count_again():
@@ -124,7 +120,7 @@ def test_what_the_operator_says_starts_the_count_again():
 
     outcome, run = play({"root": [*[turn(LOOK)] * 6, finish()]}, document=ALONE, watch=watch)
     assert outcome.exit_code == 0
-    assert not of_type(run, "stuck")
+    assert not of_type(run.events, "stuck")
 
 
 @pytest.mark.parametrize(
@@ -140,7 +136,7 @@ def test_it_can_be_switched_off_and_tuned_in_the_crew_and_for_a_profile_G6(says,
     lead = says.pop("lead", {})
     document = {**ALONE, **says, "limits": {"maxTurns": 12}, "agents": {"lead": lead}}
     _, run = play({"root": [turn(LOOK, repeat=50)]}, document=document)
-    assert of_type(run, "turn_outcome")[-1].turns == turns
+    assert of_type(run.events, "turn_outcome")[-1].turns == turns
 
 
 async def test_the_environment_goes_before_the_crew_and_is_checked_at_launch_G6(tmp_path, monkeypatch):
@@ -180,5 +176,5 @@ def test_prose_alone_is_stopped_by_the_ceilings_with_a_diagnosis_a_person_unders
     assert (outcome.status, outcome.exit_code) == ("limit_exceeded", 3)
     assert "5 of its 5 replies called no tool" in outcome.summary
     assert 'said "There is nothing to do."' in outcome.summary
-    assert not of_type(run, "stuck")
+    assert not of_type(run.events, "stuck")
     assert all("replies called no tool" not in text for text in heard(run)), "ceilings are not told to the model (C2)"

@@ -14,14 +14,13 @@ from subagents_kit import (
     ends,
     message,
     most_running,
-    of_type,
     outputs,
     place,
     spawn,
 )
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import Repo, make_repo
 
 

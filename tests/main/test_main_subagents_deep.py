@@ -16,14 +16,13 @@ from subagents_kit import (
     crew,
     ends,
     message,
-    of_type,
     outputs,
     play,
     spawn,
 )
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, turn, wait, write
+from ggactors.testing.crews import finish, issue, of_type, turn, wait, write
 from ggactors.testing.journals import MemoryJournal
 from ggactors.testing.simulation import Simulation
 

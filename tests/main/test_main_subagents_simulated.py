@@ -13,7 +13,6 @@ from subagents_kit import (
     crew,
     ends,
     message,
-    of_type,
     outputs,
     place,
     play,
@@ -21,7 +20,7 @@ from subagents_kit import (
 )
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, turn, wait, write
+from ggactors.testing.crews import finish, issue, of_type, turn, wait, write
 from ggactors.testing.simulation import Simulation
 
 # ---------------------------------------------------------------- names and depth

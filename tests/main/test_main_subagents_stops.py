@@ -18,13 +18,12 @@ from subagents_kit import (
     ends,
     message,
     most_running,
-    of_type,
     play,
     spawn,
 )
 
 from ggactors.protocol.values import Status
-from ggactors.testing.crews import finish, issue, turn, wait, write
+from ggactors.testing.crews import finish, issue, of_type, turn, wait, write
 from ggactors.testing.simulation import Simulation
 
 TREE = {

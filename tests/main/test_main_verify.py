@@ -9,15 +9,11 @@ import pytest
 
 from ggactors.hooks.verify import find_verification
 from ggactors.ports import LaunchRefused
-from ggactors.testing.crews import finish, issue, run_to_end, shell, turn, wait, write, write_crew
+from ggactors.testing.crews import finish, issue, of_type, run_to_end, shell, turn, wait, write, write_crew
 from ggactors.testing.repos import make_repo
 
 GATE = {"hooks": [{"event": "agent-stop", "action": {"type": "built-in", "script": "verify-completion"}}]}
 MANY = {**finish("done"), "repeat": 9}
-
-
-def of_type(events, kind):
-    return [event for event in events if event.type == kind]
 
 
 def one_agent(place, *replies, **document):
