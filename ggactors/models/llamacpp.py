@@ -13,12 +13,12 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 import trio
-from attrs import define, field
+from attrs import define, evolve, field
 
-from ggactors.models.dialogue import Gauge, count_of, counts_in
+from ggactors.models.dialogue import Gauge, Heard, calls_of, count_of, counts_in, cut_note, cut_words
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
 from ggactors.ports import ModelFault
-from ggactors.protocol.model import ModelReply, ModelTraits, ToolCall, Usage
+from ggactors.protocol.model import ModelReply, ModelTraits, Usage
 from ggactors.rules.prices import cost_of, most_of, price_of
 
 if TYPE_CHECKING:
@@ -201,6 +201,14 @@ class Said:
                 args += [function["arguments"]] if function.get("arguments") else []
             self.reason = choice.get("finish_reason") or self.reason
 
+    def heard(self) -> list[Heard]:
+        """List the calls of a reply that has ended. Their ids are given by whoever reads them."""
+        last = max(self.calls, default=None)
+        return [
+            Heard(id="", name="".join(name), text="".join(args), whole=self.reason != "length" or number != last)
+            for number, (name, args) in sorted(self.calls.items())
+        ]
+
 
 class LlamaModel:
     """One agent's use of a model file. Obeys ``ports.Model``."""
@@ -217,12 +225,11 @@ class LlamaModel:
         body = _native(request) if native else self._constrained(request)
         said = await self.source.ask({**body, **self._sampling()})
         text = "".join(said.text)
-        calls = _calls(said, request.turn)
+        calls = calls_of(said.heard(), request, cut_words(self.source.longest))
         if not native:
             call = parse_reply(text, request.turn)
             text, calls = (text, ()) if call is None else ("", (call,))
-        cut_off = said.reason == "length"
-        note = f"Your reply was cut off after {self.source.longest} tokens; answer more briefly." if cut_off else ""
+        note = cut_note(self.source.longest) if said.reason == "length" else ""
         usage = self._usage(said)
         self._gauge.measured(request, usage.input)
         return ModelReply(text=text, calls=calls, usage=usage, note=note)
@@ -255,8 +262,8 @@ class LlamaModel:
         told = said.usage
         into, out = count_of(told, "prompt_tokens"), count_of(told, "completion_tokens")
         cached = min(count_of(counts_in(told, "prompt_tokens_details"), "cached_tokens"), into)
-        bare = Usage(input=into, cached_input=cached, output=out)
-        return Usage(input=into, cached_input=cached, output=out, cost=cost_of(price_of(self.source.spec), bare))
+        usage = Usage(input=into, cached_input=cached, output=out)
+        return evolve(usage, cost=cost_of(price_of(self.source.spec), usage))
 
 
 def _native(request: ModelRequest) -> dict[str, Any]:
@@ -278,24 +285,6 @@ def _message(message: Message) -> list[dict[str, Any]]:
         for call in message.calls
     ]
     return [{"role": message.role, "content": message.text, **({"tool_calls": calls} if calls else {})}]
-
-
-def _calls(said: Said, turn: int) -> tuple[ToolCall, ...]:
-    """Read a reply's native calls; arguments that cannot be read are the call's fault."""
-    return tuple(
-        _call(f"call-{turn}-{number}", "".join(name), "".join(args))
-        for number, (_, (name, args)) in enumerate(sorted(said.calls.items()), start=1)
-    )
-
-
-def _call(call_id: str, tool: str, written: str) -> ToolCall:
-    try:
-        args = json.loads(written or "{}")
-    except (ValueError, RecursionError):
-        args = None
-    if isinstance(args, dict):
-        return ToolCall(id=call_id, tool=tool, args=args)
-    return ToolCall(id=call_id, tool=tool, args={}, fault=f"the arguments of {tool} are no JSON object; send one")
 
 
 def _fault(label: str, error: Any) -> ModelFault:

@@ -15,6 +15,7 @@ import trio
 
 import ggactors
 from ggactors.crew import crew_from_document
+from ggactors.models.dialogue import Heard
 from ggactors.models.llamacpp import LONGEST_TEXT, Said, source
 from ggactors.models.schema import reply_schema
 from ggactors.ports import ModelFault
@@ -83,7 +84,16 @@ def test_a_reply_is_put_together_from_its_pieces():
     ]
     assert [said.take(piece) for piece in pieces] == [False] * len(pieces)
     assert ("".join(said.text), said.reason, said.usage["prompt_tokens"]) == ("Hello", "length", 3)
-    assert ["".join(part) for part in said.calls[0]] == ["finish", '{"summary": "x"}']
+    assert said.heard() == [Heard(id="", name="finish", text='{"summary": "x"}', whole=False)]
+
+
+def test_only_the_last_call_of_a_reply_may_have_been_cut_off():
+    said = Said()
+    for index in (1, 0):
+        said.take({"choices": [{"delta": {"tool_calls": [{"index": index, "function": {"name": f"t{index}"}}]}}]})
+    assert [(one.name, one.whole) for one in said.heard()] == [("t0", True), ("t1", True)]
+    said.take({"choices": [{"delta": {}, "finish_reason": "length"}]})
+    assert [(one.name, one.whole) for one in said.heard()] == [("t0", True), ("t1", False)]
 
 
 def test_a_piece_that_cannot_be_read_stops_the_reply_and_so_does_an_error():
