@@ -165,7 +165,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return millis / 1000
     asked = headers.get("retry-after")
     if asked is not None:
-        return _number(asked) if _number(asked) is not None else _until(asked)
+        seconds = _number(asked)
+        return seconds if seconds is not None else _until(asked)
     limits = rate_limits(headers)
     if limits is None:
         return None

@@ -10,7 +10,6 @@ import json
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-import httpx2
 from attrs import define, evolve, field, frozen
 
 from ggactors.models.dialogue import Gauge, size_of, storable
@@ -23,7 +22,18 @@ from ggactors.models.faults import (
     unreadable_fault,
     words_of,
 )
-from ggactors.models.http import Broken, Events, Patience, Pools, Told, TooLarge, Unusable, check_stream
+from ggactors.models.http import (
+    TRANSPORT_FAILURES,
+    Broken,
+    Events,
+    InvalidURL,
+    Patience,
+    Pools,
+    Told,
+    TooLarge,
+    Unusable,
+    check_stream,
+)
 from ggactors.models.schema import parse_reply, plain_messages, reply_schema
 from ggactors.ports import ModelFault
 from ggactors.protocol.model import Kept, Message, ModelReply, ModelTraits, Usage
@@ -33,6 +43,8 @@ from ggactors.rules.spend import total
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from contextlib import AbstractAsyncContextManager
+
+    import httpx2
 
     from ggactors.models.http import Sent
     from ggactors.protocol.crew import ModelSpec
@@ -146,7 +158,8 @@ class HostedModel:
         asked = request
         for _ in range(PAUSES):
             assembled = await self._ask(asked)
-            reply = self._read(self._priced(assembled), request)
+            usage = self._priced(assembled.reply.usage, assembled.cache_written)
+            reply = self._read(evolve(assembled.reply, usage=usage), request)
             replies.append(reply)
             self._assembler = None
             self._parts.append(reply.usage)
@@ -162,8 +175,7 @@ class HostedModel:
         """Give, once, what the last call spent although nothing came of it, as far as its provider told (C3)."""
         spent, self._parts = self._parts, []
         if self._assembler is not None:
-            usage, made = self._assembler.spent()
-            spent.append(evolve(usage, cost=cost_of(self._price, usage, cache_written=made)))
+            spent.append(self._priced(*self._assembler.spent()))
             self._assembler = None
         whole = total(spent)
         return whole if whole.tokens else None
@@ -182,7 +194,7 @@ class HostedModel:
         source, label = self._source, self.label
         shape = source.shape
         body = shape.body(request)
-        failures: tuple[type[Exception], ...] = (*shape.errors, httpx2.HTTPError, httpx2.StreamError, OSError)
+        failures: tuple[type[Exception], ...] = (*shape.errors, *TRANSPORT_FAILURES)
         headers = {"X-GGActors-Agent": request.agent, **({"X-GGActors-Run": request.run} if request.run else {})}
         try:
             async with shape.ask(
@@ -197,7 +209,7 @@ class HostedModel:
             raise too_large_fault(label, str(large)) from None
         except Unusable as unusable:
             raise ModelFault(f"{label}: the provider {unusable}; check its baseUrl and api") from None
-        except httpx2.InvalidURL:
+        except InvalidURL:
             raise ModelFault(f"{label}: the address cannot be asked; check its baseUrl") from None
         except failures as error:
             refusal = shape.refusal(error)
@@ -229,10 +241,8 @@ class HostedModel:
         call = parse_reply(reply.text, request.turn)
         return reply if call is None else evolve(reply, text="", calls=(call,))
 
-    def _priced(self, assembled: Assembled) -> ModelReply:
-        usage = assembled.reply.usage
-        cost = cost_of(self._price, usage, cache_written=assembled.cache_written)
-        return evolve(assembled.reply, usage=evolve(usage, cost=cost))
+    def _priced(self, usage: Usage, cache_written: int) -> Usage:
+        return evolve(usage, cost=cost_of(self._price, usage, cache_written=cache_written))
 
 
 def _completed(reply: ModelReply, body: dict[str, Any]) -> Usage:
@@ -248,18 +258,11 @@ def _completed(reply: ModelReply, body: dict[str, Any]) -> Usage:
 
 def _joined(replies: list[ModelReply]) -> ModelReply:
     """Make one reply of a paused one and what it was gone on with. Each part was charged for, so each counts."""
-    costs = [reply.usage.cost for reply in replies if reply.usage.cost is not None]
     kept = [reply.kept for reply in replies if reply.kept is not None]
     return ModelReply(
         text="".join(reply.text for reply in replies),
         calls=tuple(call for reply in replies for call in reply.calls),
-        usage=Usage(
-            input=sum(reply.usage.input for reply in replies),
-            cached_input=sum(reply.usage.cached_input for reply in replies),
-            output=sum(reply.usage.output for reply in replies),
-            reasoning=sum(reply.usage.reasoning for reply in replies),
-            cost=sum(costs) if costs else None,
-        ),
+        usage=total(reply.usage for reply in replies),
         kept=Kept(adapter=kept[0].adapter, items=tuple(item for one in kept for item in one.items)) if kept else None,
         limits=replies[-1].limits,
         note=replies[-1].note,

@@ -1,7 +1,7 @@
-"""The way to a provider over HTTP: connections, server-sent events, and faults told in a line. The one door to httpx2.
+"""The way to a provider over HTTP: connections, server-sent events, and the ways both can fail. The one door to httpx2.
 
-Law: nothing a server does takes more than a bounded number of bytes or of silent seconds, and every way it can fail is one
-``ModelFault``. No fault quotes a key, a header or more than a line of what the server said.
+Law: nothing a server does takes more than a bounded number of bytes or of silent seconds, and every way it can fail is one of the
+exceptions here or of ``TRANSPORT_FAILURES``; whoever asks makes a ``ModelFault`` of each.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ MOST_BYTES = 64 * 1024 * 1024
 
 MOST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is no stream: the rest would say no more than its status does."""
+
+TRANSPORT_FAILURES = (httpx2.HTTPError, httpx2.StreamError, OSError)
+"""What a connection raises that broke, was refused or never came to be."""
+
+InvalidURL = httpx2.InvalidURL
+"""Raised for an address that cannot be asked at all."""
 
 _GRACE = 0.5
 """Seconds to wait for the end of a body whose last event has come, so that its connection can be used again."""
@@ -178,7 +184,9 @@ class Events:
         self._chunks: AsyncGenerator[bytes, None] | None = None
         self._lines: list[bytes] = []
         self._unfinished: list[bytes] = []
-        self._event, self._texts, self._size = "", [b""][:0], 0
+        self._event = ""
+        self._texts: list[bytes] = []
+        self._size = 0
         self._over = False
 
     async def __aenter__(self) -> Self:
@@ -212,8 +220,7 @@ class Events:
 
         The reply is whole by then, so whatever is the matter with the rest of the body matters no more.
         """
-        failures = (Broken, TooLarge, httpx2.HTTPError, httpx2.StreamError, OSError)
-        with trio.move_on_after(_GRACE), suppress(*failures):
+        with trio.move_on_after(_GRACE), suppress(Broken, TooLarge, *TRANSPORT_FAILURES):
             while await self.next() is not None:
                 pass
 

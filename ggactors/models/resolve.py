@@ -170,9 +170,7 @@ def _provided(spec: ModelSpec, folder: Path | str, ring: KeyRing, beside: Iterab
             problems += _refused(spec, missing.what, missing.remedy).problems
     path = Path(folder) / spec.name
     if spec.provider == EMBEDDED and not path.is_file():
-        what = "is a directory" if path.is_dir() else "does not exist"
-        remedy = "write the name relative to the crew's folder"
-        problems += _refused(spec, f"the file {str(path)!r} {what}", remedy).problems
+        problems += _no_file(spec, path).problems
     if problems:
         raise LaunchRefused(problems)
     if spec.provider == EMBEDDED:
@@ -205,13 +203,17 @@ def _python(spec: ModelSpec, folder: Path) -> ModelSource:
 def _content(spec: ModelSpec, path: Path) -> bytes:
     try:
         if not path.is_file():
-            what = "is a directory" if path.is_dir() else "does not exist"
-            raise _refused(spec, f"the file {str(path)!r} {what}", "write the name relative to the crew's folder")
+            raise _no_file(spec, path)
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise _refused(spec, f"the file {str(path)!r} cannot be read: {reason}", "give leave to read it") from error
+
+
+def _no_file(spec: ModelSpec, path: Path) -> LaunchRefused:
+    what = "is a directory" if path.is_dir() else "does not exist"
+    return _refused(spec, f"the file {str(path)!r} {what}", "write the name relative to the crew's folder")
 
 
 def _inside(spec: ModelSpec, file_name: str, problem: Problem) -> Problem:
