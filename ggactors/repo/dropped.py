@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ggactors.repo.history import contains
 from ggactors.repo.keep import keep_commit
 from ggactors.repo.own import SAVED
-from ggactors.repo.refs import ZERO
+from ggactors.repo.refs import ZERO, head_log
 
 if TYPE_CHECKING:
     from ggactors.repo.objects import Sha
@@ -33,8 +33,8 @@ def save_dropped(place: Place, vault: Place, known: Sha, since: int) -> bytes | 
     store = place.store
     holders = [known, *vault.refs.under(SAVED + b"main/").values()]
     first: bytes | None = None
-    for sha in reversed(_stood_on(place, since)):
-        if not store.has(sha) or store.commit(sha).tree == store.commit(known).tree:
+    for _, sha in reversed(head_log(place.gitdir, since)):
+        if sha == ZERO or not store.has(sha) or store.commit(sha).tree == store.commit(known).tree:
             continue
         if any(contains(store, holder, sha) for holder in holders if store.has(holder)):
             continue
@@ -42,13 +42,3 @@ def save_dropped(place: Place, vault: Place, known: Sha, since: int) -> bytes | 
         first = first or name
         holders.append(sha)
     return first
-
-
-def _stood_on(place: Place, since: int) -> list[Sha]:
-    try:
-        with open(os.path.join(place.gitdir, b"logs", b"HEAD"), "rb") as file:
-            file.seek(since)
-            lines = file.read().splitlines()
-    except OSError:
-        return []
-    return [line[41:81] for line in lines if len(line) > 81 and line[41:81] != ZERO]

@@ -14,8 +14,8 @@ from ggactors.repo import worktrees
 from ggactors.repo.checkout import create
 from ggactors.repo.disk import make_folders
 from ggactors.repo.faults import GitFault, show
-from ggactors.repo.index import STAT, Index, record
-from ggactors.repo.refs import HEADS, ZERO
+from ggactors.repo.index import Index
+from ggactors.repo.refs import HEADS, ZERO, head_log
 from ggactors.repo.scan import scan
 from ggactors.repo.trees import walk
 
@@ -47,14 +47,9 @@ def put_branch_back(place: Place, ref: bytes, base: Sha) -> Sha:
 
 def _last_known(place: Place, base: Sha) -> Sha:
     """Read off the worktree's own log where HEAD last stood on a commit."""
-    try:
-        with open(os.path.join(place.gitdir, b"logs", b"HEAD"), "rb") as file:
-            lines = file.read().splitlines()
-    except OSError:
-        return base
-    for line in reversed(lines):
-        for sha in (line[41:81], line[:40]):
-            if len(sha) == 40 and sha != ZERO and place.store.has(sha):
+    for before, after in reversed(head_log(place.gitdir)):
+        for sha in (after, before):
+            if sha != ZERO and place.store.has(sha):
                 return sha
     return base
 
@@ -101,7 +96,7 @@ def _register(place: Place, ref: bytes, tip: Sha) -> None:
     if not os.path.isfile(place.index_path):
         index = Index()
         for path, mode, sha in walk(place.store, place.store.commit(tip).tree):
-            index.records[path] = record(STAT.pack(0, 0, 0, 0, 0, 0, mode, 0, 0, 0), sha, path)
+            index.set(path, (mode, sha), None)
         with place.lock() as lock:
             lock.save(index)
 

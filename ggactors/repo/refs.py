@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ ZERO = b"0" * 40
 HEADS = b"refs/heads/"
 _PER_WORKTREE = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/")
 _DELETING = threading.Lock()
+_MOVE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{40}) ")
 
 
 @frozen(kw_only=True)
@@ -39,6 +41,20 @@ class Head:
 def valid_name(name: bytes) -> bool:
     """Tell whether git would accept this full ref name."""
     return name.startswith(b"refs/") and bool(check_ref_format(Ref(name)))
+
+
+def head_log(gitdir: bytes, since: int = 0) -> list[tuple[Sha, Sha]]:
+    """Read off the log of a working tree's HEAD what it stood on before and after each move, oldest first.
+
+    ``since`` is how many bytes of it are passed over. A line that is damaged is left out; no log is an empty one.
+    """
+    try:
+        with open(os.path.join(gitdir, b"logs", b"HEAD"), "rb") as file:
+            file.seek(since)
+            moves = map(_MOVE.match, file.read().splitlines())
+    except OSError:
+        return []
+    return [(move[1], move[2]) for move in moves if move is not None]
 
 
 class Refs:

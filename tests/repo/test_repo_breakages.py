@@ -15,15 +15,11 @@ from ggactors.ports import RepositoryBroken
 from ggactors.protocol.git import ConflictLeft, Merged, Resolved, SealBlocked, Sealed
 from ggactors.repo import disk, mend, stale
 from ggactors.repo.faults import Malformed
+from ggactors.repo.refs import head_log
 from ggactors.repo.remains import find_remains
 from ggactors.repo.service import open_repository
 
 BASE = {"a": "1\n2\n3\n", "d/b": "b\n", ".gitignore": "*.o\n"}
-
-
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "ws", tmp_path / "state" / "run"
 
 
 def remove_all(root):
@@ -210,3 +206,18 @@ async def test_in_place_the_operators_ignored_files_outlive_a_merge_agents_clean
     assert [(workspace / name).read_text() for name in ("secret.o", "deep/own.o", "mine", "link.o")] == [*"somm"]
     assert not (run_dir / "repo.git/ggactors-aside").exists()
     await repo.close()
+
+
+def test_a_damaged_line_in_the_log_of_head_is_passed_over_and_no_log_is_an_empty_one(tmp_path):
+    gitdir = os.fsencode(tmp_path)
+    assert head_log(gitdir) == []
+    one, two, three = (digit * 40 for digit in (b"1", b"2", b"3"))
+    lines = [
+        one + b" " + two + b" A <a> 1 +0000\tx\n",
+        b"\x00" * 90 + b"\n",
+        two + b" " + three + b" A <a> 2 +0000\ty\n",
+    ]
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "HEAD").write_bytes(b"".join(lines))
+    assert head_log(gitdir) == [(one, two), (two, three)]
+    assert head_log(gitdir, len(lines[0])) == [(two, three)]

@@ -14,11 +14,6 @@ from ggactors.repo.service import open_repository
 BASE = {"a": "1\n2\n3\n", "d/b": "b\n", ".gitattributes": "*.txt text\n"}
 
 
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "ws", tmp_path / "state" / "run"
-
-
 @pytest.mark.parametrize(
     ("path", "text", "said"),
     [

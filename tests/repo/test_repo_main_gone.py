@@ -18,11 +18,6 @@ from ggactors.store.folder import RunFolder
 BASE = {"a": "1\n2\n3\n", "d/b": "b\n"}
 
 
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "ws", tmp_path / "state" / "run"
-
-
 def by_git(run_dir):
     git(run_dir / "repo.git", "worktree", "remove", "-f", "-f", run_dir / "main")
 

@@ -14,11 +14,6 @@ from ggactors.protocol.git import Merged, MergeFailed, SealBlocked, Sealed, Sign
 from ggactors.repo.disk import Disk
 
 
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "ws", tmp_path / "state" / "run"
-
-
 async def test_a_folder_becomes_a_repository_with_one_commit_of_all_that_is_not_ignored_W1(place):
     workspace, _ = place
     write(

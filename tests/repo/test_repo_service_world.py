@@ -17,11 +17,6 @@ from ggactors.protocol.git import Merged, SealBlocked, Sealed
 from ggactors.repo.disk import Disk
 
 
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "ws", tmp_path / "state" / "run"
-
-
 async def test_agents_git_cannot_reach_the_operators_repository_W8(place):
     workspace, _ = place
     init(workspace)

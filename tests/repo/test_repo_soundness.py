@@ -18,11 +18,6 @@ from ggactors.repo.transfer import carry, unsound
 BASE = {"a": "1\n2\n3\n", ".gitignore": "*.o\n"}
 
 
-@pytest.fixture
-def place(tmp_path):
-    return tmp_path / "ws", tmp_path / "state" / "run"
-
-
 def upstream(place) -> Path:
     """Make a repository two commits ahead of the workspace."""
     other = place[0].parent / "up"
