@@ -7,7 +7,7 @@ import signal
 import socket
 
 import pytest
-from after_kit import HELLO, IN_FLIGHT, Desk, in_flight
+from after_kit import HELLO, IN_FLIGHT, in_flight
 from cli_kit import Shell, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.store.control import NotReached, address_of, ask_run
@@ -18,11 +18,6 @@ BUSY = {"root": [{**turn(shell("true")), "repeat": 100_000}]}
 
 
 ENDLESS = {"limits": {"maxTurns": None}, "stuckDetection": {"enabled": False}}
-
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch, capfd) -> Desk:
-    return Desk(tmp_path, monkeypatch, capfd)
 
 
 def lives(desk, script, when, **document):

@@ -18,11 +18,6 @@ from ggactors.testing.crews import finish, issue, shell, turn, wait, write, writ
 from ggactors.testing.repos import tree_bytes
 
 
-@pytest.fixture
-def desk(tmp_path, monkeypatch, capfd) -> Desk:
-    return Desk(tmp_path, monkeypatch, capfd)
-
-
 def base_refs(desk: Desk) -> list[str]:
     return desk.repo.git("for-each-ref", "--format=%(refname)", "refs/ggactors").split()
 

@@ -7,17 +7,12 @@ import shutil
 import subprocess
 
 import pytest
-from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, Desk, in_flight
+from after_kit import HALF, HALF_CREW, HELLO, IN_FLIGHT, in_flight
 from cli_kit import Shell, nothing_is_left  # noqa: F401 - a fixture
 
 from ggactors.store.lock import take_lock
 from ggactors.testing.crews import finish, issue, turn, wait, write
 from ggactors.testing.repos import make_repo
-
-
-@pytest.fixture
-def desk(tmp_path, monkeypatch, capfd) -> Desk:
-    return Desk(tmp_path, monkeypatch, capfd)
 
 
 def test_what_was_held_lands_when_the_way_is_free_and_the_rest_is_left_alone_W10(desk):

@@ -17,11 +17,6 @@ from ggactors.testing.crews import finish, issue, shell, turn, wait, write
 
 
 @pytest.fixture
-def desk(tmp_path, monkeypatch, capfd) -> Desk:
-    return Desk(tmp_path, monkeypatch, capfd)
-
-
-@pytest.fixture
 def half(desk) -> Desk:
     desk.run(HALF, document=HALF_CREW)
     return desk
