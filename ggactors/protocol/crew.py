@@ -91,7 +91,7 @@ class Limits:
 
 @frozen(kw_only=True)
 class ModelSpec:
-    """A model as the crew names it. ``provider`` is ``script`` or ``python`` in this version.
+    """A model as the crew names it. ``provider`` is one of those docs/reference/models.md lists.
 
     ``key`` is its key under ``models``, or the whole ``provider/name`` of a direct one; ``path`` is where the document names it.
     """

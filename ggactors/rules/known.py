@@ -40,11 +40,14 @@ class Known:
     max_output: int
 
 
+CACHE_WRITE = 1.25
+"""What writing a token to a provider's cache costs, in prices of an input token: the same at both providers of the list."""
+
 FREE = Price(input=0.0, output=0.0)
 
 
 def _claude(into: float, out: float, cached: float, *, window: int = 1_000_000, longest: int = 128_000) -> Known:
-    price = Price(input=into, output=out, cached_input=cached, cache_write=into * 1.25)
+    price = Price(input=into, output=out, cached_input=cached, cache_write=into * CACHE_WRITE)
     return Known(price=price, window=window, max_output=longest)
 
 
@@ -53,7 +56,7 @@ def _gpt(into: float, out: float, cached: float) -> Known:
         input=into,
         output=out,
         cached_input=cached,
-        cache_write=into * 1.25,
+        cache_write=into * CACHE_WRITE,
         long_over=272_000,
         long_input=2.0,
         long_output=1.5,

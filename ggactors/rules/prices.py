@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ggactors.protocol.values import Problem
-from ggactors.rules.known import FREE, Known, Price, known
+from ggactors.rules.known import CACHE_WRITE, FREE, Known, Price, known
 from ggactors.rules.launch_models import EMBEDDED, REHEARSED
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ def price_of(spec: ModelSpec) -> Price | None:
     written: Mapping[str, float] | None = spec.options.get("price")
     if written is not None:
         into = written["inputPerMTok"]
-        # What Anthropic asks for writing its cache.
-        writes = into * 1.25 if spec.provider == "anthropic" else None
+        writes = into * CACHE_WRITE if spec.provider == "anthropic" else None
         return Price(
             input=into,
             output=written["outputPerMTok"],
